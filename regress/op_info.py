@@ -90,9 +90,7 @@ def facts(overload: str) -> Iterator[tuple[str, str]]:
 
     lowering = LOWERINGS.get(overload)
     if lowering is None:
-        decomposed = "torch defines the op by smaller ops (driver/capture/decompose.py)"
-        other = "a view, which costs nothing, or an op that the NPU refuses"
-        yield "lowering", f"none: {decomposed if _is_decomposed(overload) else other}"
+        yield "lowering", f"none: {_instead(overload)}"
         return
     base = base_name(overload)
     for rule in lowering.rules:
@@ -104,6 +102,19 @@ def facts(overload: str) -> Iterator[tuple[str, str]]:
     names = {overload, overload.removesuffix(".default"), base, base.strip("_")}
     names |= {name.removeprefix("aten.") for name in names}
     yield "samples", " ".join(_lines(_SAMPLES, names)) or _UNNAMED
+
+
+def _instead(overload: str) -> str:
+    """What runs of an op without a lowering."""
+    from driver.capture.decompose import fresh_op  # noqa: PLC0415 - imports torch
+    from driver.capture.single import overload as in_torch  # noqa: PLC0415
+
+    if not _is_decomposed(overload):
+        return "a view, which costs nothing, or an op that the NPU refuses"
+    fresh = fresh_op(in_torch(overload))
+    if fresh is not None:
+        return f"runs as {fresh}, and a copy into the tensor that it writes"
+    return "torch defines the op by smaller ops (driver/capture/decompose.py)"
 
 
 def _function(function: Callable[..., Any]) -> str:

@@ -65,7 +65,7 @@ class ProgressBar:
         """An op is done."""
         if row.status == "fail":
             self._failed += 1
-            self.note(f"op {row.index} {row.op} {row.module}: fail, blame {row.blame}")
+            self._print(f"op {row.index} {row.op} {row.module}: fail, blame {row.blame}")
         self.done()
 
     def done(self) -> None:
@@ -75,8 +75,11 @@ class ProgressBar:
         self._show()
 
     def note(self, text: str) -> None:
-        """A line for the reader that stays."""
-        print_line(self._console, text)
+        """A line for the reader that stays. What a run says before its first op has ended is of
+        what it builds for all of them, whose time is not that of an op."""
+        if not self._done:
+            self._start = time.monotonic()
+        self._print(text)
 
     def tick(self) -> None:
         """Nothing has happened for a moment."""
@@ -110,4 +113,7 @@ class ProgressBar:
             self._last = now
             total = "?" if self._total is None else self._total
             left = f", {self.left()}" if self.left() else ""
-            self.note(f"{self._title}: {self._done}/{total} {self._noun}{failed}{left}")
+            self._print(f"{self._title}: {self._done}/{total} {self._noun}{failed}{left}")
+
+    def _print(self, text: str) -> None:
+        print_line(self._console, text)

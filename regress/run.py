@@ -146,8 +146,12 @@ def test_named(name: str, tests: tuple[TestInfo, ...]) -> TestInfo:
     for test in tests:
         if test.name == name:
             return test
-    known = ", ".join(test.name for test in tests)
-    raise InputError("command line", "TEST", name or "nothing", f"one of {known}")
+    from regress.capsules import known_workloads  # noqa: PLC0415 (numpy, safetensors)
+
+    expected = "one of " + ", ".join(test.name for test in tests)
+    if name in known_workloads():
+        expected += f"; it is a workload: npu-cosim capture {name}"
+    raise InputError("command line", "TEST", name or "nothing", expected)
 
 
 def run(spec: RunSpec, progress: RunListener, runner: tuple[str, ...] = RUNNER) -> RunOutcome:

@@ -122,6 +122,7 @@ def test_a_run_of_one_op_does_not_overwrite_the_whole_run(call: Call, tmp_path: 
     ("arguments", "line"),
     [
         (["run", "nope"], "command line: TEST: got nope, expected one of passing, failing, "),
+        (["run", "mlp"], "; it is a workload: npu-cosim capture mlp"),
         (["run", ""], "command line: TEST: got nothing, expected one of passing"),
         (["run", "passing", "--config", ""], "configs: got an empty text, expected one of default"),
         (["run", "passing", "--config", "x"], "configs: got x, expected one of default, small"),

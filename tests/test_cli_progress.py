@@ -62,3 +62,15 @@ def test_the_time_left_follows_the_pace() -> None:
     assert watched.left() == "the last takes longer than the others"
     watched.plan(1)
     assert watched.left() == ""  # what goes on now is no op
+
+
+def test_a_build_before_the_first_op_is_not_of_its_pace() -> None:
+    watched = ProgressBar(Console(quiet=True), "x")
+    watched.plan(100)
+    watched._start -= 1000.0
+    watched.note("building x: compiled 90 of 96 changed files")
+    watched.op(_row(0))
+    assert watched.left() == "0:00 left"
+    watched.note("another line")
+    watched._start -= 99.0
+    assert watched.left() != "0:00 left"

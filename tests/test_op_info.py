@@ -47,7 +47,12 @@ def test_softmax_leads_to_the_lines_that_say_softmax() -> None:
 
 def test_what_torch_takes_apart_is_said_to_be(capsys: pytest.CaptureFixture[str]) -> None:
     assert dict(facts("aten.softmax.int"))["lowering"].startswith("none: torch defines the op")
-    assert show_text("softmax", capsys).count("none: torch defines the op") == 2
+    assert show_text("softmax", capsys).count("none: torch defines the op") == 1
+
+
+def test_an_op_into_out_is_said_to_run_as_another() -> None:
+    found = dict(facts("aten.add.out"))["lowering"]
+    assert found.startswith("none: runs as aten.add.Tensor, and a copy")
 
 
 def show_text(name: str, capsys: pytest.CaptureFixture[str]) -> str:

@@ -85,15 +85,33 @@ def _is_view(func: Overload) -> bool:
     return any(info is not None and not info.is_write for info in aliases)
 
 
-def _in_place(func: Overload) -> Definition | None:
-    """The op that returns a fresh tensor, then a copy of it into the first argument."""
+def fresh_op(func: Overload) -> Overload | None:
+    """The op that computes what one in place, or into `out`, writes; None for any other."""
+    if not func._schema.is_mutable:
+        return None
+    return _fresh_in_place(func) or _fresh_into(func)
+
+
+def _fresh_in_place(func: Overload) -> Overload | None:
     name, arguments = func._schema.name, func._schema.arguments
     writes = [a.alias_info is not None and a.alias_info.is_write for a in arguments]
     if not name.endswith("_") or writes.index(True) or sum(writes) > 1:
         return None
     if str(arguments[0].type) != "Tensor":  # a list of them, as in _foreach_mul_
         return None
-    fresh = functional(name.removesuffix("_"), arguments)
+    return functional(name.removesuffix("_"), arguments)
+
+
+def _fresh_into(func: Overload) -> Overload | None:
+    outs = [a.name for a in func._schema.arguments if a.is_out]
+    if len(outs) != 1 or len(func._schema.returns) != 1:
+        return None
+    return functional(func._schema.name, [a for a in func._schema.arguments if not a.is_out])
+
+
+def _in_place(func: Overload) -> Definition | None:
+    """The op that returns a fresh tensor, then a copy of it into the first argument."""
+    fresh = _fresh_in_place(func)
     if fresh is None:
         return None
     return lambda first, *args, **kwargs: _put(first, fresh(first, *args, **kwargs))
@@ -111,18 +129,16 @@ def _into(func: Overload) -> Definition | None:
     UnsupportedOp for an `out` of other sizes: torch would resize it, and a record's storages keep
     their size.
     """
-    outs = [a.name for a in func._schema.arguments if a.is_out]
-    if len(outs) != 1 or len(func._schema.returns) != 1:
-        return None
-    fresh = functional(func._schema.name, [a for a in func._schema.arguments if not a.is_out])
+    fresh = _fresh_into(func)
     if fresh is None:
         return None
+    (name,) = (a.name for a in func._schema.arguments if a.is_out)
 
     def run(*args: Any, **kwargs: Any) -> Any:
-        out = kwargs.pop(outs[0])
+        out = kwargs.pop(name)
         made = fresh(*args, **kwargs)
         if out.shape != made.shape:
-            raise UnsupportedOp(str(func), outs[0], tuple(out.shape), f"sizes {tuple(made.shape)}")
+            raise UnsupportedOp(str(func), name, tuple(out.shape), f"sizes {tuple(made.shape)}")
         return _put(out, made)
 
     return run

@@ -164,11 +164,13 @@ def _marks(plot: _Plot, shown: Sequence[RooflinePoint]) -> Iterator[str]:
 
 
 def _named(config: HwConfig, shown: Sequence[RooflinePoint]) -> Iterator[str]:
-    """The largest ops of the models, and how much of what is possible they reach."""
-    largest = sorted((p for p in shown if p.group != DIRECTED), key=lambda p: -p.macs)[:_NAMED]
-    for i, point in enumerate(reversed(largest)):
-        share = point.rate / roof(config, point.intensity)
-        text = f"{point.group} {point.name}: {share:.0%} of the roof"
+    """The largest ops of the models, and how much of what is possible they reach. One that runs in
+    several modes, as fast in each, is listed once."""
+    models = sorted((p for p in shown if p.group != DIRECTED), key=lambda p: -p.macs)
+    said = dict.fromkeys(
+        f"{p.group} {p.name}: {p.rate / roof(config, p.intensity):.0%} of the roof" for p in models
+    )
+    for i, text in enumerate(reversed([*said][:_NAMED])):
         yield svg.text(_WIDTH - _RIGHT - 10, _HEIGHT - _BOTTOM - 12 - 17 * i, text, anchor="end")
 
 
