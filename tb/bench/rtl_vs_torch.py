@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """CPU time of the RTL's simulation ÷ that of torch on one thread, for fp32 512³: of the build that
-every run uses (`check`); the build without assertions and random state (`fast`) in a note."""
+every run uses (`check`); in notes, of the build without assertions and random state (`fast`), and of
+that with a profile (`fast-pgo`), as long runs have it."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ def measure(rounds: int, note: Note) -> Measurement:
             torch.mm(a, b, out=out)
 
     found: dict[str, Measurement] = {}
-    for variant in ("fast", "check"):
+    for variant in ("fast", "fast-pgo", "check"):
         with rtl_bench(variant) as bench:
             packet = square_matmul(bench, SIZE)
             cycles = bench.run(packet).busy_cycles
