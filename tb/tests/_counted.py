@@ -32,7 +32,7 @@ _COUNTER = 1 << 32
 _SIDE = 32
 """Of operands on a bus of _BUS_BITS and less. A COPY of them takes longer than the checks of the
 command behind it, so that this one waits; on a wider bus it has to be longer."""
-_BUS_BITS = 256
+_BUS_BITS = 128
 _LONGER = 4
 """Factor for commands that run while others of both queues are fetched and checked, ..."""
 _TAKEN = 300
