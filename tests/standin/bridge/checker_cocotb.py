@@ -44,6 +44,11 @@ SCENARIOS: dict[str, list[Pins]] = {
         W | {"s_axi_wstrb": 0xF0} | OPEN,
         B | OPEN,
     ],
+    "legal: data ahead of addresses": [
+        *[W | {"s_axi_wstrb": 0xFFFF_FFFF} | OPEN] * 2,  # in the second's place a narrow one was
+        *[AW | OPEN] * 2,
+        *[B | OPEN] * 2,
+    ],
     "AwStable": [AW, AW | {"s_axi_awaddr": 64}],
     "AwStable: withdrawn": [AW, {}],
     "WStable": [W, W | {"s_axi_wdata": 1}],
