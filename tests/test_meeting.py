@@ -39,5 +39,5 @@ def test_the_order_of_the_two_decides_what_they_leave() -> None:
         assert memory != other, one.name
         kinds[one.name.partition(": ")[0]] += 1
     assert kinds["VECTOR"] == 8
-    assert kinds["VECTOR with a list"] == 21
+    assert kinds["VECTOR with a list"] == 24
     assert kinds["MATMUL of windows"] == 16, kinds

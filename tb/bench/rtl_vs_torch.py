@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """CPU time of the RTL's simulation ÷ that of torch on one thread, for fp32 512³: of the build that
-every run uses (`check`); in notes, of the build without assertions and random state (`fast`), and of
-that with a profile (`fast-pgo`), as long runs have it."""
+every run uses (`check`); in notes, of the build without assertions and random state (`fast`), and
+of that with a profile (`fast-pgo`), as long runs have it."""
 
 from __future__ import annotations
 

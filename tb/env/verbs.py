@@ -31,7 +31,7 @@ IRQ_ALL = (
     | csr.IRQ_ENABLE_COMPLETE1_MASK
     | csr.IRQ_ENABLE_EMPTY1_MASK
 )
-_PATIENCE = 200_000
+_PATIENCE = 500_000
 """Cycles without an interrupt after which a device hangs: no command of a bench takes as long."""
 _LOG2_ENTRIES = RING_ENTRIES.bit_length() - 1
 

@@ -16,7 +16,10 @@ bind npu_core npu_order_checker #(.IdBits(8)) u_order_checker (
   .write_queue_i(u_ctrl.sync_valid ? u_ctrl.u_cmd_front.owner[u_ctrl.u_cmd_front.sync_valid[1]]
                                    : u_ctrl.u_cmd_inflight.u_retire.queue_d),
   .start_queue_i(u_ctrl.start_queue),
-  .dropped_i(u_ctrl.u_cmd_inflight.drop)
+  .dropped_i(u_ctrl.u_cmd_inflight.drop),
+  .retire_i(u_ctrl.u_cmd_inflight.retire_o),
+  .has_record_i(u_ctrl.u_cmd_inflight.u_retire.has_record),
+  .retire_opcode_i(u_ctrl.u_cmd_inflight.u_retire.command.opcode)
 );
 
 bind npu_burst_split npu_request_checker #(.NumClients(NumClients)) u_request_checker (

@@ -5,6 +5,7 @@
 /// An engine is done only when every burst that it wrote is acknowledged. A record is written only
 /// when the engine of its command, and those of all commands of its queue that started before it,
 /// are done; records of a queue name the commands in the order in which engines were offered them.
+/// The same holds for their completion where a queue has no records.
 /// SYNC's word is written only when nothing of its queue runs. A DRAM that answers in order would
 /// hide a violation of the first rule.
 module npu_order_checker
@@ -37,7 +38,12 @@ module npu_order_checker
   input line_write_t       write_i,
   input queue_t            write_queue_i,
   input queue_t            start_queue_i,  // of the command that is offered in the next cycle
-  input logic              dropped_i  // commands behind one that failed will have no records
+  input logic              dropped_i,  // commands behind one that failed will have no records
+
+  // A command is completed, with or without a record; its opcode
+  input queues_t           retire_i,
+  input logic              has_record_i,
+  input logic [31:0]       retire_opcode_i
 );
   localparam int unsigned PtrW = $clog2(Depth);
   localparam logic [3:0] FirstResult = 4'(1 + ENGINE_VECTOR);
@@ -104,6 +110,18 @@ module npu_order_checker
           SyncAfterAll: assert (head_q[write_queue_i] == tail_q[write_queue_i] &&
                                 (all_open_q == '0 || head_q != tail_q))
             else $error("SYNC writes its word with commands under way");
+        end
+      end
+
+      if (retire_i != '0 && !has_record_i && !dropped_i &&
+          opcode_engine(retire_opcode_i) != ENGINE_NONE) begin
+        for (int unsigned q = 0; q < QUEUES; q++) begin
+          if (retire_i[q]) begin
+            CompletedAfterWrites: assert (head_q[q] != tail_q[q] && done_q[q][head_q[q]] &&
+                                          opcode_q[q][head_q[q]] == retire_opcode_i)
+              else $error("command completed before its writes, or out of order");
+            head_q[q] = head_q[q] + PtrW'(1);
+          end
         end
       end
 

@@ -10,18 +10,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from tb.mutants.blocks.checks import CHECKS
 from tb.mutants.blocks.clocks import CLOCKS
 from tb.mutants.blocks.commands import COMMANDS
 from tb.mutants.blocks.engines import ENGINES
 from tb.mutants.blocks.programs import PROGRAMS
 from tb.mutants.blocks.registers import REGISTERS
+from tb.mutants.blocks.sizes import SIZES
 from tb.mutants.planted import PlantedMutant
 
 PLANTED: Final[Mapping[str, PlantedMutant]] = {
     **COMMANDS,
+    **CHECKS,
     **PROGRAMS,
     **ENGINES,
     **CLOCKS,
     **REGISTERS,
+    **SIZES,
 }
 """By name, as MUTANT= takes it."""

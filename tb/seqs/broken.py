@@ -24,8 +24,8 @@ from tb.seqs.loading import LISTED, example_load, square_list
 from tb.seqs.streams import indices, stream_flags, stream_packet
 from tb.seqs.windows import WINDOW_BREAKS
 
-_STRIDE_BYTE = 36
-"""Where a descriptor's strides start."""
+_RANK_BYTE, _STRIDE_BYTE = 12, 36
+"""Where a descriptor's rank and its strides start."""
 _SIZES = (3, 4)
 UNKNOWN_OPCODES = (10, 15, 0x8000_0001)
 """Some of those that are no operation."""
@@ -42,6 +42,13 @@ def _stride_beyond_rank(packet: Packet, arena: Arena) -> Packet:
     """A COPY whose destination has a stride for a dimension that it has not."""
     data = bytearray(Descriptor(arena.place(64, 4), DType.FP32, (4, 4), (4, 1)).pack())
     data[_STRIDE_BYTE + 4 * 2] = 1
+    return _copy_into(bytes(data), packet, arena)
+
+
+def _long_rank(packet: Packet, arena: Arena) -> Packet:
+    """A COPY whose destination has a rank of which the lower byte alone is legal."""
+    data = bytearray(Descriptor(arena.place(64, 4), DType.FP32, (4, 4), (4, 1)).pack())
+    data[_RANK_BYTE + 1] = 1
     return _copy_into(bytes(data), packet, arena)
 
 
@@ -101,6 +108,13 @@ def _typed(packet: Packet, name: str, dtype: int) -> Packet:
     return replace(packet, flags=packet.flags & ~field.mask | dtype << field.lsb)
 
 
+def _sums_of(arena: Arena, dtype: DType) -> Packet:
+    """A SCATTER that accumulates in a type in which it cannot."""
+    packet = _indexed(arena, Opcode.SCATTER)
+    packet = _typed(_typed(packet, "SRC_DTYPE", dtype), "DST_DTYPE", dtype)
+    return replace(packet, flags=packet.flags | FLAGS["ACCUMULATE"].mask)
+
+
 _OF_A_PRODUCT: dict[str, Callable[[Packet, Arena], Packet]] = {
     "unknown opcode": lambda p, a: replace(p, opcode=a.rng.choice(UNKNOWN_OPCODES)),
     "reserved flag": lambda p, _: replace(p, flags=p.flags | 1 << 16),
@@ -112,6 +126,7 @@ _OF_A_PRODUCT: dict[str, Callable[[Packet, Arena], Packet]] = {
     "out of range": lambda p, a: replace(p, dst=(a.limit | (1 << 40)) & ~63),
     "repeating destination": _repeating_destination,
     "stride beyond the rank": _stride_beyond_rank,
+    "rank of more than a byte": _long_rank,
 }
 """From a legal MATMUL."""
 
@@ -147,10 +162,9 @@ _OF_AN_INDEX: dict[str, Callable[[Packet, Arena], Packet]] = {
     "fractional indices": lambda _, a: _typed(
         _indexed(a, Opcode.SCATTER), "SRC2_DTYPE", DType.FP32
     ),
-    "sums of bytes": lambda _, a: replace(
-        (p := _typed(_typed(_indexed(a, Opcode.SCATTER), "SRC_DTYPE", 3), "DST_DTYPE", 3)),
-        flags=p.flags | FLAGS["ACCUMULATE"].mask,
-    ),
+    "sums of bytes": lambda _, a: _sums_of(a, DType.INT8),
+    "sums of unsigned bytes": lambda _, a: _sums_of(a, DType.UINT8),
+    "sums of int64": lambda _, a: _sums_of(a, DType.INT64),
     "gather that accumulates": lambda _, a: replace(
         (p := _indexed(a, Opcode.GATHER)), flags=p.flags | FLAGS["ACCUMULATE"].mask
     ),
@@ -202,6 +216,7 @@ _OF_A_LIST: dict[str, Callable[[Packet, Arena], Packet]] = {
     "list with an unknown type": lambda _, a: _patched(a, 8, 7),
     "list with a type of more than a byte": lambda _, a: _patched(a, 9, 1),
     "list with a rank of 7": lambda _, a: _patched(a, 12, 7),
+    "list with a rank of more than a byte": lambda _, a: _patched(a, 13, 1),
     "list with reserved bits": lambda _, a: _patched(a, 64 + 56, 1),
     "list with other sizes": lambda _, a: _patched(a, 64 + 16, 17),
     "list with a result of other sizes": lambda _, a: _patched(a, 128 + 20, 15),

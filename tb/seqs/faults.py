@@ -6,15 +6,16 @@ Operands and ranges are cut at 64 bytes, the widest beat: device and model then 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from driver.backend.shared_memory import FaultRange
 from driver.isa import DESCRIPTOR_BYTES, FLAGS, Descriptor, DType, Opcode, Packet, flag_word
+from driver.isa.image import PROGRAM_RAM
 from driver.isa.programs import LINES, PROGRAMS
 from driver.isa.types import INT4_ROWS
 from tb.seqs.arena import Arena
-from tb.seqs.loading import example_load, line_of, square_list
+from tb.seqs.loading import LONGEST_LIST, example_load, line_of, square_list
 from tb.seqs.packets import long_sum
 from tb.seqs.streams import indices, stream_flags, stream_packet
 from tb.seqs.windows import aligned_product
@@ -182,6 +183,22 @@ def _listed(arena: Arena, failing: int | str) -> Faulty:
     base = bases[-1] if failing == "a result" else bases[1]
     number = arena.rng.randrange(_SQUARE_BYTES // _LINE)
     return Faulty(packet, line_of(base, number, write=failing == "a result"), spoilt)
+
+
+def longest_lists(arena: Arena) -> Iterator[Faulty]:
+    """VECTORs of LONGEST_LIST, which has to be loaded, of which each operand fails in turn."""
+    for operand in range(LONGEST_LIST.sources + LONGEST_LIST.results):
+        packet = square_list(arena, PROGRAM_RAM, LONGEST_LIST)
+        (_, data) = arena.contents[-1]
+        bases = [Descriptor.unpack(data[at : at + 64]).base for at in range(0, len(data), 64)]
+        results = bases[LONGEST_LIST.sources :]
+        write = operand >= LONGEST_LIST.sources
+        number = arena.rng.randrange(_SQUARE_BYTES // _LINE)
+        yield Faulty(
+            packet,
+            line_of(bases[operand], number, write=write),
+            range(results[0], results[-1] + _SQUARE_BYTES),
+        )
 
 
 def _load(arena: Arena) -> Faulty:

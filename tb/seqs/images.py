@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from driver.isa.image import LINE_BYTES, WORD_BYTES, pack
 from driver.isa.micro import (
@@ -114,6 +114,10 @@ _NO_SOURCE = VectorProgram(
     code=(Instruction(MicroOp.MOV, DST_RESULT, OPERAND_INDEX),),
     constants=(),
 )
+_ONE_SOURCE = replace(
+    _NO_SOURCE, sources=1, code=(Instruction(MicroOp.MOV, DST_RESULT, OPERAND_SRC),)
+)
+"""It could reduce: no other field forbids it."""
 _REDUCTION = 4
 """The byte of an image's header."""
 
@@ -174,6 +178,10 @@ IMAGE_BREAKS: dict[str, ImageBreak] = {
     **_each("upper half of an odd constant, last byte", _PADDING + 3, 0x80),
     **_each("padding", LINE_BYTES - 1, 1, 0x80),
     **_each("padding, first byte", _PADDING + 4, 1),
+    **{
+        f"reduction {number} of what could reduce": ImageBreak({_REDUCTION: number}, 0, _ONE_SOURCE)
+        for number in (len(Reduce), len(Reduce) + 1, 0x81)
+    },
     "a line too many": ImageBreak({}, lines=1),
     "a reduction of no source": ImageBreak({_REDUCTION: Reduce.FADD.value}, program=_NO_SOURCE),
 }

@@ -120,6 +120,16 @@ def zero_weights(arena: Arena) -> Iterator[Packet]:
         yield replace(packet, flags=packet.flags | FLAGS["ACCUMULATE"].mask)
 
 
+def small_scales(arena: Arena) -> Iterator[Packet]:
+    """Scales of zero, the smallest and the largest subnormal number, and the smallest normal one."""
+    packet = _grouped(arena, _GROUP, _DEPTH, _ROWS, _COLUMNS)
+    scales = packet.params[6] | packet.params[7] << 32
+    small = (b"\0\0", b"\1\0", b"\x7f\0", b"\x80\0")
+    count = -(-packet.params[1] >> _GROUP) * _COLUMNS
+    arena.contents.append((scales, b"".join(arena.rng.choices(small, k=count))))
+    yield packet
+
+
 def _numbers(arena: Arena, count: int) -> int:
     """The address of so many of BF16."""
     address = arena.place(2 * count, 2)

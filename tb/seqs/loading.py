@@ -43,6 +43,22 @@ LISTED = FLAGS["OPERAND_LIST"].mask
 _FEW_LINES = 96
 """Where random programs go: so few lines that they overwrite each other."""
 
+LONGEST_LIST = VectorProgram(
+    name="four sources, three results",
+    family="",
+    text="",
+    sources=4,
+    imms=(),
+    reduce=Reduce.NONE,
+    code=(
+        Instruction(MicroOp.IADD, DST_RESULT, OPERAND_SRC, OPERAND_SRC + 1),
+        Instruction(MicroOp.XOR, DST_RESULT + 1, OPERAND_SRC + 2, OPERAND_SRC + 3),
+        Instruction(MicroOp.ISUB, DST_RESULT + 2, OPERAND_SRC, OPERAND_SRC + 2),
+    ),
+    results=3,
+)
+"""Every source changes a result."""
+
 _BOOT = 0.3
 """Part of the VECTORs that run a boot program although there are loaded ones."""
 
@@ -109,6 +125,11 @@ def example_load(arena: Arena) -> Packet:
     return _load_of(arena, pack(EXAMPLE), PROGRAM_RAM + _FEW_LINES, lines_of(EXAMPLE))
 
 
+def load_longest_list(arena: Arena) -> Packet:
+    """The LOAD of LONGEST_LIST to PROGRAM_RAM."""
+    return _load_of(arena, pack(LONGEST_LIST), PROGRAM_RAM, lines_of(LONGEST_LIST))
+
+
 def broken_load(arena: Arena, broken: ImageBreak) -> Packet:
     """The LOAD of a malformed image."""
     lines = lines_of(broken.program) + broken.lines
@@ -155,6 +176,34 @@ def long_load(arena: Arena, line: int) -> tuple[Packet, Packet]:
     program = VectorProgram("long", "", "", 1, (), Reduce.NONE, tuple(code), words)
     use = _run_on(arena, line, [arena.rng.getrandbits(32) for _ in range(16)])
     return _load_of(arena, pack(program), line, lines_of(program)), use
+
+
+def too_many_sources(arena: Arena) -> tuple[Packet, Packet]:
+    """The LOAD of a program of more sources than a packet names, and a VECTOR that runs it without
+    a list."""
+    code = (
+        Instruction(MicroOp.IADD, 0, OPERAND_SRC, OPERAND_SRC + PLAIN_SOURCES),
+        Instruction(MicroOp.IADD, DST_RESULT, 0, OPERAND_SRC + 1),
+    )
+    program = VectorProgram("four", "", "", PLAIN_SOURCES + 1, (), Reduce.NONE, code, ())
+    line = PROGRAM_RAM + _FEW_LINES
+    places = [place_view(arena, DType.INT32, (3,), (1,)) for _ in range(PLAIN_SOURCES + 1)]
+    types = [DType.INT32] * PLAIN_SOURCES
+    flags = stream_flags(types, DType.INT32, descriptors=True)
+    imms = [0] * PLAIN_IMMEDIATES
+    use = stream_packet(line, flags, places[:-1], places[-1], count=0, imms=imms)
+    return _load_of(arena, pack(program), line, lines_of(program)), use
+
+
+def boot_aliases(arena: Arena) -> list[Packet]:
+    """Programs in the lines behind the boot programs that have their numbers but for one bit, and
+    VECTORs that run both in turns, so that none is fetched again for another reason."""
+    packets = []
+    for name in ("move", "neg"):
+        boot = listed_vector(arena, LINES[name], PROGRAMS[name], (3, 5))
+        load, use = reload(arena, PROGRAM_RAM + LINES[name], most=1)
+        packets += [load, boot, use, boot]
+    return packets
 
 
 def programs_apart(arena: Arena) -> list[Packet]:

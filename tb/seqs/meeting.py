@@ -29,7 +29,7 @@ from driver.isa.micro import DST_RESULT, OPERAND_SRC, Instruction, MicroOp, Redu
 from driver.isa.programs import LINES
 from driver.isa.types import INT4_ROWS
 from tb.seqs.arena import Arena
-from tb.seqs.loading import LISTED
+from tb.seqs.loading import LISTED, LONGEST_LIST, load_longest_list
 from tb.seqs.streams import stream_flags, stream_packet
 
 _APART = 2 * LINE_BYTES
@@ -42,22 +42,6 @@ _LOG2_GROUP = 3
 _FILLED = 0x3C
 """Of each byte: a small float of any type."""
 _DESCRIBED = ("SRC1_DESC", "SRC2_DESC", "DST_DESC")
-
-_LONGEST_LIST = VectorProgram(
-    name="four sources, three results",
-    family="",
-    text="",
-    sources=4,
-    imms=(),
-    reduce=Reduce.NONE,
-    code=(
-        Instruction(MicroOp.IADD, DST_RESULT, OPERAND_SRC, OPERAND_SRC + 1),
-        Instruction(MicroOp.XOR, DST_RESULT + 1, OPERAND_SRC + 2, OPERAND_SRC + 3),
-        Instruction(MicroOp.ISUB, DST_RESULT + 2, OPERAND_SRC, OPERAND_SRC + 2),
-    ),
-    results=3,
-)
-"""Every source changes a result."""
 
 
 @dataclass(frozen=True)
@@ -142,7 +126,7 @@ def _three_described(used: _Used) -> Packet:
 
 
 def _listed(used: _Used) -> Packet:
-    count = _LONGEST_LIST.sources + _LONGEST_LIST.results
+    count = LONGEST_LIST.sources + LONGEST_LIST.results
     sizes = (_ELEMENTS,)
     views = [_view(used.data(DType.INT32, sizes), DType.INT32, sizes) for _ in range(count)]
     return Packet(Opcode.VECTOR, LISTED, used.description(b"".join(views)), params=(PROGRAM_RAM, 0))
@@ -216,7 +200,7 @@ _ALONE = (Opcode.GATHER, Opcode.SCATTER)
 # ---------------------------------------------------------------------- pairs
 def meetings(arena: Arena) -> Iterator[Meeting]:
     """Every pair, on fresh memory."""
-    load = _load_of_list(arena)
+    load = load_longest_list(arena)
     for name, make in _COMMANDS.items():
         before = (load,) if make is _listed else ()
         probe = _Used(Arena(arena.rng, arena.base, arena.limit))
@@ -232,13 +216,29 @@ def meetings(arena: Arena) -> Iterator[Meeting]:
             command = make(used)
             fill = _overwritten(used.operands[number])
             yield Meeting(f"{name}: part {number} is overwritten", before, command, fill)
+    yield from _results_that_describe(arena, (load,))
 
 
-def _load_of_list(arena: Arena) -> Packet:
-    image = pack(_LONGEST_LIST)
-    address = arena.place(len(image), LINE_BYTES)
-    arena.contents.append((address, image))
-    return Packet(Opcode.LOAD, 0, address, params=(PROGRAM_RAM, lines_of(_LONGEST_LIST)))
+def _results_that_describe(arena: Arena, before: tuple[Packet, ...]) -> Iterator[Meeting]:
+    """VECTORs with a list of which the last line of each result in turn is the descriptor of the
+    FILL behind it, where that of another place is before."""
+    places = [arena.place(LINE_BYTES, LINE_BYTES) for _ in range(2)]
+    for place in places:
+        arena.fill(place, LINE_BYTES)
+    wrong, right = (_view(place, DType.INT32, (LINE_BYTES // 4,)) for place in places)
+    for number in range(LONGEST_LIST.results):
+        used = _Used(arena)
+        command = _listed(used)
+        sources = used.operands[: LONGEST_LIST.sources]
+        line = used.operands[LONGEST_LIST.sources + number].stop - LINE_BYTES
+        ends = (right, bytes(LINE_BYTES), bytes(LINE_BYTES), right)  # all results end alike
+        arena.contents += [
+            (source.stop - LINE_BYTES, end) for source, end in zip(sources, ends, strict=True)
+        ]
+        arena.contents.append((line, wrong))
+        word = flag_word(DType.FP32, DType.INT32, "DST_DESC")
+        fill = Packet(Opcode.FILL, word, dst=line, params=(0, arena.rng.getrandbits(32)))
+        yield Meeting(f"VECTOR with a list: result {number} describes", before, command, fill)
 
 
 def _brought(used: _Used, part: range) -> Packet:

@@ -104,6 +104,19 @@ def large_sums(arena: Arena) -> Iterator[Packet]:
     yield Packet(Opcode.MATMUL, flags, a, b, c, (rows, depth, columns, 1))
 
 
+def sums_from_a_column(arena: Arena) -> Iterator[Packet]:
+    """A MATMUL whose sums start from one column for all columns, of dense operands that are read
+    once: nothing but that column is kept."""
+    rows, depth, columns = 5, 4, 7
+    a, b, c = (arena.place(4 * size, 4) for size in (rows * depth, depth * columns, rows * columns))
+    for address, size in zip((a, b), (rows * depth, depth * columns), strict=True):
+        arena.fill(address, 4 * size)
+    start = place_view(arena, DType.FP32, (1, rows, columns), (0, 1, 0))
+    flags = flag_word(DType.FP32, DType.FP32, "ACCUMULATE", "SRC3_DESC")
+    params = (rows, depth, columns, 1, 0, 0, start & 0xFFFF_FFFF, start >> 32)
+    yield Packet(Opcode.MATMUL, flags, a, b, c, params)
+
+
 def long_sum(arena: Arena, count: int) -> Packet:
     """A MATMUL of a row and a column of so many numbers: it writes one, when all are read."""
     row, column = (arena.place(4 * count, 4) for _ in range(2))

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from itertools import product
 
 import pyuvm
@@ -12,9 +14,11 @@ from driver.isa import (
     DEVICE_ID,
     FLAGS,
     ISA_VERSION,
+    DType,
     Opcode,
     Packet,
     csr,
+    flag_word,
 )
 from tb.agents.channel import DECERR
 from tb.agents.packet_queue import MOST_READS, Way
@@ -22,12 +26,22 @@ from tb.env.base_test import BusTest
 from tb.env.comparison import TIMED_REGISTERS
 from tb.env.verbs import IRQ_ALL
 from tb.env.verdict import Mismatch, expect, expect_bytes
-from tb.seqs.int4 import scale_groups, zero_weights
+from tb.seqs.int4 import scale_groups, small_scales, zero_weights
+from tb.seqs.large import far_product, long_dimensions
 from tb.seqs.loading import (
     table_reads,
     unused_immediates,
 )
-from tb.seqs.packets import large_sums, legal, long_copy, long_sum, offset_copies, repeating_copies
+from tb.seqs.packets import (
+    fill_words,
+    large_sums,
+    legal,
+    long_copy,
+    long_sum,
+    offset_copies,
+    repeating_copies,
+    sums_from_a_column,
+)
 from tb.seqs.streams import crowded_scatters, strided_vectors
 from tb.tests._counted import CountedCommands
 from tb.tests._failing import (
@@ -53,6 +67,8 @@ _BURST_BYTES = 4096
 """No burst crosses a multiple of it."""
 _TERMS = 2000
 """Of a sum that takes longer than to push the packet behind it, or to read two registers."""
+_COPIED_BEATS = 1 << 14
+"""Of a COPY that takes longer than that sum."""
 _HELD = 200
 """Cycles, more than an answer takes."""
 _FAR_STRIDE = 252
@@ -61,7 +77,7 @@ _LONGEST = 20
 """Largest size of a random operand's dimension."""
 _UNLIKELY = (
     *(strided_vectors, table_reads, unused_immediates, scale_groups, zero_weights),
-    large_sums,
+    *(small_scales, large_sums, sums_from_a_column),
 )
 """Packets with what random ones seldom have."""
 
@@ -105,7 +121,7 @@ def _without_a_register(size_bytes: int) -> list[int]:
 @pyuvm.test(**_LIMIT)
 class Interrupts(BusTest):
     """Causes of both queues as the model raises them, beside those that are not cleared yet; irq as
-    the enable bits say. `empty` comes with the last of two commands alone."""
+    the enable bits say."""
 
     compares = ("registers", "memory")
     second_in_use = True
@@ -128,26 +144,6 @@ class Interrupts(BusTest):
                         expected = self.model.read_csr(offset)
                         expect(f"register {offset:#05x}", await self.read(offset), expected)
                     await self.acknowledge()
-        for way in Way:
-            await self._last_of_two(way)
-
-    async def _last_of_two(self, way: Way) -> None:
-        completed = (SECOND_QUEUE if way is Way.SECOND_RING else FIRST_QUEUE).completed
-        first = await self.read(completed) + 1
-        both = [long_sum(self.arena, _TERMS) for _ in range(2)]
-        self.place()
-        await self.write(csr.IRQ_STATUS, IRQ_ALL)
-        await self.command(both, way)
-        for _ in range(MOST_READS):
-            if await self.read(completed) == first:
-                break
-        else:
-            raise Mismatch(f"hung: a queue is busy in {MOST_READS} reads")
-        causes = await self.read(csr.IRQ_STATUS)
-        expect("COMPLETED while the second one runs", await self.read(completed), first)
-        expect("causes in IRQ_STATUS between the ends of two commands", causes, 0)
-        await self.finish()
-        await self._compare_causes(IRQ_ALL, [IRQ_ALL])
 
     async def _compare_causes(self, enabled: int, cleared: list[int]) -> None:
         causes = await self.read(csr.IRQ_STATUS)
@@ -158,6 +154,59 @@ class Interrupts(BusTest):
             expect(f"IRQ_STATUS with {cause:#x} cleared", await self.read(csr.IRQ_STATUS), causes)
             which = f"pin irq with causes {causes:#x}, of which {enabled:#x} are enabled"
             expect(which, await self.irq_after(2), int(bool(causes & enabled)))
+
+
+@pyuvm.test(**_LIMIT)
+class Emptied(BusTest):
+    """`empty` comes with the last of two commands alone, also of one that was put aside."""
+
+    compares = ("registers", "memory")
+    second_in_use = True
+
+    async def stimulus(self) -> None:
+        for way in Way:
+            both = [long_sum(self.arena, _TERMS) for _ in range(2)]
+            await self._last_of_two(way, both)
+        await self._put_aside()
+
+    async def _put_aside(self) -> None:
+        """The last one waits for the other queue, which has one more packet."""
+        beats = _COPIED_BEATS * self.config.bus_bits // 8
+        src, dst = (self.arena.place(beats, 64) for _ in range(2))
+        self.arena.fill(src, beats)
+        self.place()
+        flags = flag_word(DType.INT8, DType.INT8)
+        await self.command([Packet(Opcode.COPY, flags, src, 0, dst, (beats,))], Way.SECOND_RING)
+        await self.irq_after(_HELD)
+        flags = flag_word(DType.FP32, DType.INT8)
+        waits = Packet(Opcode.FILL, flags, dst=dst, params=(64, self.rng.getrandbits(8)))
+        beside = fill_words(self.arena, 1)
+        both = [long_sum(self.arena, _TERMS), waits]
+        await self._last_of_two(Way.REGISTERS, both, [beside])
+
+    async def _last_of_two(
+        self, way: Way, both: list[Packet], beside: Sequence[Packet] = ()
+    ) -> None:
+        """`beside`: what the second queue gets as well."""
+        completed = (SECOND_QUEUE if way is Way.SECOND_RING else FIRST_QUEUE).completed
+        first = await self.read(completed) + 1
+        self.place()
+        await self.write(csr.IRQ_STATUS, IRQ_ALL)
+        await self.command(both, way)
+        if beside:
+            await self.command([*beside], Way.SECOND_RING)
+        for _ in range(MOST_READS):
+            if await self.read(completed) == first:
+                break
+        else:
+            raise Mismatch(f"hung: a queue is busy in {MOST_READS} reads")
+        causes = await self.read(csr.IRQ_STATUS)
+        expect("COMPLETED while the second one runs", await self.read(completed), first)
+        expect("causes in IRQ_STATUS between the ends of two commands", causes, 0)
+        await self.finish()
+        causes, expected = await self.read(csr.IRQ_STATUS), self.model.read_csr(csr.IRQ_STATUS)
+        expect("causes in IRQ_STATUS behind them", causes, expected)
+        await self.settle()
 
 
 @pyuvm.test(**_LIMIT)
@@ -257,16 +306,32 @@ class SecondMemory(_Random):
 @pyuvm.test(**_LIMIT)
 class Operands(BusTest):
     """What random operands seldom are: every distance of elements, every word of every table and
-    numbers beyond its end, immediates that are not given, several groups of scales, sums of
-    zeros."""
+    numbers beyond its end, immediates that are not given, several groups of scales, subnormal
+    ones, sums of zeros, sums that start from a column, operands far apart."""
 
     compares = ("registers", "memory")
 
     async def stimulus(self) -> None:
-        for packets in _UNLIKELY:
+        memory = self.config.memory
+        distance = 1 << (memory.limit - memory.base - 1).bit_length() - 1
+        far = partial(far_product, distance=distance)
+        for packets in (*_UNLIKELY, far):
             queued = list(packets(self.arena))
             self.place()
             await self.command(queued, Way.RING)
+            await self.settle()
+
+
+@pyuvm.test(**_LONG_LIMIT)
+class LongDimensions(BusTest):
+    """Sizes and indices beyond 16 bits."""
+
+    compares = ("registers", "memory")
+
+    async def stimulus(self) -> None:
+        for packet in long_dimensions(self.arena):
+            self.place()
+            await self.command([packet], Way.RING)
             await self.settle()
 
 

@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
-from itertools import product
+from itertools import count, product
 
 from driver.backend.queues import FIRST_QUEUE, QUEUES, SECOND_QUEUE, QueueRegisters
-from driver.isa import COMPLETION_BYTES, CompletionRecord, Opcode, Packet, csr
+from driver.isa import COMPLETION_BYTES, CompletionRecord, DType, Opcode, Packet, csr
+from driver.isa.micro import PLAIN_IMMEDIATES
+from driver.isa.programs import LINES
 from driver.runtime.engine_counters import Engine, command_wait
 from tb.agents.packet_queue import Way
 from tb.env.base_test import BusTest
@@ -21,6 +23,7 @@ from tb.env.comparison import TIMED_REGISTERS
 from tb.env.verbs import RING_ENTRIES
 from tb.env.verdict import Mismatch, expect
 from tb.seqs.counted import CommandMaker, CountedCommand
+from tb.seqs.streams import stream_flags, stream_packet
 
 _CLEARED = sorted(
     {*TIMED_REGISTERS, csr.COMMANDS_LO, csr.COMMANDS_HI}
@@ -33,8 +36,8 @@ _SIDE = 32
 """Of operands on a bus of _BUS_BITS and less. A COPY of them takes longer than the checks of the
 command behind it, so that this one waits; on a wider bus it has to be longer."""
 _BUS_BITS = 128
-_LONGER = 4
-"""Factor for commands that run while others of both queues are fetched and checked, ..."""
+_LONG_BEATS = 4096
+"""Of an operand of commands that run while others of both queues are fetched and checked, ..."""
 _TAKEN = 300
 """... which takes fewer cycles."""
 _SAME_ENGINE = 3
@@ -54,6 +57,7 @@ class CountedCommands(BusTest):
         await self._alone("FILL", Engine.COPY, self._make.fill())
         await self._without_engine()
         await self._put_aside()
+        await self._behind_two()
         for engine, earlier in product(Engine, repeat=2):
             await self._dependent(engine, earlier)
             if Engine.GATHER not in {engine, earlier} and engine is not earlier:
@@ -63,6 +67,13 @@ class CountedCommands(BusTest):
     def _make(self) -> CommandMaker:
         side = _SIDE * max(1, self.config.bus_bits // _BUS_BITS)
         return CommandMaker(self.arena, self.config, side)
+
+    @property
+    def _make_long(self) -> CommandMaker:
+        make = self._make
+        sides = (times * make.side for times in count(1))
+        side = next(side for side in sides if make.in_beats(4 * side**2) >= _LONG_BEATS)
+        return replace(make, side=side)
 
     async def _alone(self, name: str, engine: Engine, one: CountedCommand) -> None:
         counts, (record,) = await self._counted([one.packet], Way.REGISTERS)
@@ -142,7 +153,7 @@ class CountedCommands(BusTest):
     async def _put_aside(self) -> None:
         """A COPY waits for a VECTOR of the other queue, which has been put aside and waits for a
         COPY itself."""
-        make = replace(self._make, side=_LONGER * self._make.side)
+        make = self._make_long
         meeting, other = make.operand(), make.operand()
         first, waiting, last = (
             make.one(Engine.COPY, dst=meeting).packet,
@@ -168,6 +179,29 @@ class CountedCommands(BusTest):
                 f"{aside.start_cycle}, COPY behind that in {after.start_cycle} after a wait of "
                 f"{after.operand_wait}"
             )
+
+    async def _behind_two(self) -> None:
+        """A VECTOR waits for a MATMUL of its queue and for a COPY of the other one, which ends
+        earlier: it waits for that of its own queue, also while there are both."""
+        copy, matmul = (
+            self._make_long.one(engine).packet for engine in (Engine.COPY, Engine.MATRIX)
+        )
+        vector = stream_packet(
+            LINES["int_add"],
+            stream_flags([DType.INT32] * 2, DType.INT32, descriptors=False),
+            [copy.dst, matmul.dst],
+            self._make.operand(),
+            count=self._make.side**2,
+            imms=[0] * PLAIN_IMMEDIATES,
+        )
+        groups = [([copy], Way.RING), ([matmul, vector], Way.SECOND_RING)]
+        counts, (before, own, after) = await self._counted_in_turn(groups)
+        waited = {command_wait(Engine.VECTOR, Engine.MATRIX): after.operand_wait}
+        self._expect_waits("VECTOR behind two", counts, waited)
+        named = (after.waited_for, after.waited_queue)
+        expect("VECTOR behind two: waited for", named, (own.seq, 1))
+        if not after.start_cycle - after.operand_wait < before.end_cycle < own.end_cycle:
+            raise Mismatch("the VECTOR did not wait for two")
 
     async def _counted(
         self, packets: list[Packet], way: Way = Way.RING

@@ -24,14 +24,25 @@ from tb.env.base_test import BusTest
 from tb.env.verbs import RING_ENTRIES
 from tb.env.verdict import Mismatch
 from tb.seqs.broken import BREAKS, UNKNOWN_OPCODES
-from tb.seqs.faults import FAULTS, Faulty, late_copy, late_sum
+from tb.seqs.faults import FAULTS, Faulty, late_copy, late_sum, longest_lists
 from tb.seqs.images import EXAMPLE, IMAGE_BREAKS
-from tb.seqs.loading import broken_load, example_load, programs_apart, reload, square_list
+from tb.seqs.loading import (
+    boot_aliases,
+    broken_load,
+    example_load,
+    load_longest_list,
+    programs_apart,
+    reload,
+    square_list,
+    too_many_sources,
+)
 from tb.seqs.packets import fill, long_sum, matmul
 from tb.seqs.spoiled import spoiled
 
 _LONGEST = 20
 """Largest size of a random operand's dimension."""
+_LINE_BITS = 32
+"""Of the number that a VECTOR has of its program's first line."""
 _LATE_TERMS = (3000, 6000)
 _LATE_BYTES = (1 << 14, 1 << 16)
 """Of a sum and a COPY that fail when they end: either may be the first."""
@@ -151,7 +162,8 @@ class BrokenImages(Failing):
 
 
 class Reloads(Failing):
-    """A program in the place of another is the one that runs, and the other is loaded no more."""
+    """A program in the place of another is the one that runs, and the other is loaded no more; one
+    of more sources than a packet names needs a list."""
 
     async def stimulus(self) -> None:
         first = PROGRAM_RAM + PROGRAM_RAM_LINES // 2
@@ -173,6 +185,24 @@ class Reloads(Failing):
         for beyond in (line - PROGRAM_RAM_LINES, line + PROGRAM_RAM_LINES):
             alias = replace(packets[-1], params=(beyond, *others))
             await self.expect_error(f"line {beyond}, of no program", [alias], Way.RING)
+        await self._boot_programs()
+        load, use = too_many_sources(self.arena)
+        self.place()
+        await self.command([load], Way.RING)
+        await self.settle()
+        await self.expect_error("a program of four sources without a list", [use], Way.RING)
+
+    async def _boot_programs(self) -> None:
+        """None is taken for one that was loaded, nor a line that does not exist for one of them."""
+        packets = boot_aliases(self.arena)
+        self.place()
+        await self.command(packets, Way.RING)
+        await self.settle()
+        boot = packets[1]
+        line, *others = boot.params
+        for bit in range((PROGRAM_RAM + PROGRAM_RAM_LINES).bit_length(), _LINE_BITS):
+            alias = replace(boot, params=(line + (1 << bit), *others))
+            await self.expect_error(f"line {line} with bit {bit}", [alias], Way.RING)
 
 
 class RefusedAccesses(Failing):
@@ -197,6 +227,12 @@ class RefusedAccesses(Failing):
                 faulty = Faulty(packet, fault, range(0))
                 await self._refused(f"{name}, {response.name}", faulty, Way.RING)
         await self._without_records()
+        load = load_longest_list(self.arena)
+        self.place()
+        await self.command([load], Way.RING)
+        await self.settle()
+        for number, faulty in enumerate(longest_lists(self.arena)):
+            await self._refused(f"operand {number} of the longest list", faulty, Way.RING)
 
     async def _without_records(self) -> None:
         """A refused write is an error of its command alone, also where no record's answer comes
@@ -256,7 +292,7 @@ class BothFail(Failing):
         for terms, size_bytes in product(_LATE_TERMS, _LATE_BYTES):
             both = [late_sum(self.arena, terms), late_copy(self.arena, size_bytes)]
             for first, second in permutations(both):
-                what = f"{first.packet.opcode.name} of the first queue"
+                what = f"{Opcode(first.packet.opcode).name} of the first queue"
                 self.place()
                 self.refuse([first.fault, second.fault])
                 await self.command([first.packet], Way.RING)

@@ -31,7 +31,13 @@ from tb.seqs.meeting import meetings
 from tb.seqs.mixed import mixed
 from tb.seqs.packets import fill_words
 from tb.tests._failing import BothFail, RefusedRecords
-from tb.tests._resets import LoadsRefusedLate, ProgramsForgotten, Resets, ResetStreams
+from tb.tests._resets import (
+    LoadsRefusedLate,
+    ProgramsForgotten,
+    Resets,
+    ResetsBothQueues,
+    ResetStreams,
+)
 from tb.tests._turns import Loads, Turns
 
 _LIMIT = {"timeout_time": 4, "timeout_unit": "ms"}
@@ -122,6 +128,11 @@ class FailsInTheMiddle(BusTest):
 @pyuvm.test(**_LIMIT)
 class ResetsInTheMiddle(ResetStreams):
     """A software reset while commands run and others wait."""
+
+
+@pyuvm.test(**_LIMIT)
+class ResetsWithBothQueues(ResetsBothQueues):
+    """A software reset while commands of both queues wait."""
 
 
 @pyuvm.test(**_LIMIT)

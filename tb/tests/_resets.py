@@ -3,14 +3,19 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+
 from driver.isa import (
     COMPLETION_BYTES,
     PACKET_BYTES,
     CompletionRecord,
     DeviceState,
+    DType,
     ErrorCode,
+    Opcode,
     Packet,
     csr,
+    flag_word,
 )
 from driver.isa.image import MAX_LINES, PROGRAM_RAM
 from driver.isa.programs import LINES, PROGRAMS
@@ -29,6 +34,10 @@ _HOST_ACCESSES, _HOST_BYTES = 150, (300, 4000)
 """Writes and reads through the host's port, as many as last for all resets; their lengths."""
 _RESULT_BYTES = 64
 """Of the VECTOR of `long_load`."""
+_BOTH_RESETS = (0, 100, 200)
+"""Likewise, when a COPY of so many beats runs: it has started so many cycles behind its doorbell."""
+_COPIED_BEATS, _TAKEN = 4096, 300
+_LINE = 64
 _STEP, _LATEST = 50, 10_000
 """Cycles behind the doorbell from which on a line is refused: between two cases, and at most."""
 
@@ -49,7 +58,8 @@ class Resets(BusTest):
             raise Mismatch(f"hung: a soft reset waits in {MOST_READS} reads")
         await self.compare_registers()
         await self.bring_up()  # clears the ring in the device's memory
-        self.model.write_memory(self.ring_base, bytes(RING_ENTRIES * PACKET_BYTES))
+        for base in (self.ring_base, self.second_ring_base)[: 1 + self.second_in_use]:
+            self.model.write_memory(base, bytes(RING_ENTRIES * PACKET_BYTES))
         await self.resync()
 
     async def _state(self) -> int:
@@ -105,6 +115,50 @@ class ResetStreams(Resets):
 
     def _bytes_in(self, place: range) -> bytes:
         return self.memory.read(place.start, len(place))
+
+
+class ResetsBothQueues(Resets):
+    """A software reset while a COPY of one queue runs, and of each queue a FILL waits, one of them
+    put aside: the COPY has finished, the FILLs have not begun."""
+
+    compares = ("registers", "memory")
+    second_in_use = True
+
+    async def stimulus(self) -> None:
+        for one, other in permutations((Way.RING, Way.SECOND_RING)):
+            for delay in _BOTH_RESETS:
+                await self._reset_behind(one, other, delay)
+                await self.goes_on()
+
+    async def _reset_behind(self, one: Way, other: Way, delay: int) -> None:
+        size_bytes = _COPIED_BEATS * self.config.bus_bits // 8
+        src, dst = (self.arena.place(size_bytes, _LINE) for _ in range(2))
+        self.arena.fill(src, size_bytes)
+        self.arena.contents.append((self.records.start, bytes(len(self.records))))
+        self.place()
+        flags = flag_word(DType.INT8, DType.INT8)
+        copy = Packet(Opcode.COPY, flags, src, 0, dst, (size_bytes,))
+        flags = flag_word(DType.FP32, DType.INT8)
+        waits, aside = (
+            Packet(Opcode.FILL, flags, dst=place, params=(_LINE, self.rng.getrandbits(8)))
+            for place in (dst + size_bytes - _LINE, dst)
+        )
+        await self.command([copy], one)
+        await self.irq_after(_TAKEN)
+        await self.command([aside], other)
+        await self.command([waits], one)
+        await self.irq_after(delay)
+        await self.reset_by_software()
+        copied = self.memory.read(src, size_bytes)
+        expect_bytes("copied before a reset", dst, self.memory.read(dst, size_bytes), copied)
+        self.model.write_memory(dst, copied)
+        records = self.memory.read(self.records.start, len(self.records))
+        written = sum(
+            any(records[at : at + COMPLETION_BYTES])
+            for at in range(0, len(records), COMPLETION_BYTES)
+        )
+        expect("records before a reset", written, 1)
+        self.model.write_memory(self.records.start, records)
 
 
 class ProgramsForgotten(Resets):

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from driver.backend.queues import FIRST_QUEUE, SECOND_QUEUE, QueueRegisters
-from driver.isa import COMPLETION_BYTES, PACKET_BYTES, csr
+from driver.isa import COMPLETION_BYTES, PACKET_BYTES, DType, Opcode, Packet, csr, flag_word
 from tb.agents.packet_queue import Way
 from tb.env.base_test import BusTest
 from tb.env.verdict import expect
@@ -19,6 +21,8 @@ _COMMANDS = 10
 """More than the smaller rings have entries: they are gone round."""
 _DISTANCES = range(20, 160, 10)
 """Cycles behind a doorbell in which its packet is on its way, and some behind that."""
+_COPIED_BEATS = 4096
+"""Of a COPY that runs until all this has happened."""
 _FETCHED = 500
 """Cycles, more than a packet takes that is on its way when its ring is disabled."""
 
@@ -33,10 +37,33 @@ class RingSizes(BusTest):
     async def stimulus(self) -> None:
         for queue, way in ((FIRST_QUEUE, Way.RING), (SECOND_QUEUE, Way.SECOND_RING)):
             await self._disabled_early(queue, way)
+        await self._disabled_aside()
         for queue in (FIRST_QUEUE, SECOND_QUEUE):
             for ring, records in zip(_SIZES, reversed(_SIZES), strict=True):
                 await self._sized(queue, ring, records, enabled=True)
             await self._sized(queue, 2, 2, enabled=False)
+
+    async def _disabled_aside(self) -> None:
+        """A packet that waits for the other queue when its ring is disabled runs."""
+        control = await self.read(SECOND_QUEUE.control)
+        size_bytes = _COPIED_BEATS * self.config.bus_bits // 8
+        src, dst, out = (self.arena.place(size_bytes, 64) for _ in range(3))
+        self.arena.fill(src, size_bytes)
+        self.place()
+        flags = flag_word(DType.INT8, DType.INT8)
+        copies = [
+            Packet(Opcode.COPY, flags, at, 0, to, (64,)) for at, to in ((src, dst), (dst, out))
+        ]
+        await self.command([replace(copies[0], params=(size_bytes,))], Way.RING)
+        await self.irq_after(_FETCHED)
+        await self.command([copies[1]], Way.SECOND_RING)
+        await self.command([fill_words(self.arena, 1)], Way.RING)
+        await self.irq_after(_FETCHED)
+        await self.write(SECOND_QUEUE.control, control & ~csr.RING_CTRL_ENABLE_MASK)
+        await self.settle()
+        await self.write(SECOND_QUEUE.control, control)
+        await self.command([fill_words(self.arena, 1)], Way.SECOND_RING)
+        await self.settle()
 
     async def _disabled_early(self, queue: QueueRegisters, way: Way) -> None:
         """A packet that is on its way when its ring is disabled runs."""

@@ -28,6 +28,8 @@ TESTS = (
     "CommandCounters",
     "SeveralErrors",
     "Rings",
+    "LongDimensions",
+    "Emptied",
 )
 """Each runs in a simulator of its own."""
 NEED_PINS = ("FrontDoor", "SecondMemory")

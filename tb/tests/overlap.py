@@ -33,5 +33,6 @@ TESTS = (
     "LoadsAlone",
     "RecordsRefused",
     "BothQueuesFail",
+    "ResetsWithBothQueues",
 )
 """Each runs in a simulator of its own."""

@@ -45,6 +45,11 @@ CLOCKS: Final[Mapping[str, PlantedMutant]] = {
             "reads_again(cmd.b)",
         ),
     ),
+    "clock-column": PlantedMutant(
+        _CLOCK,
+        OPERANDS,
+        Mutant("npu_matrix.sv", "(cmd.accumulate && «run_of(cmd.init.col) == RUN_REPEAT»)", "1'b0"),
+    ),
     "clock-source": PlantedMutant(
         _CLOCK, RANDOM, Mutant("npu_vector.sv", "!rst_ni || «used»", "s == 0")
     ),

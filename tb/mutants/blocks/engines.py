@@ -163,6 +163,11 @@ ENGINES: Final[Mapping[str, PlantedMutant]] = {
         OPERANDS,
         Mutant("npu_matrix_dequant.sv", "scaled = {«scale[31]», 31'd0};", "1'b0"),
     ),
+    "int4-subnormal": PlantedMutant(
+        _INT4_WEIGHTS,
+        OPERANDS,
+        Mutant("npu_matrix_dequant.sv", "+ 9'(«scale[30:23] == '0»);", "1'b0"),
+    ),
     "int4-infinity": PlantedMutant(
         _INT4_WEIGHTS,
         OPERANDS,
@@ -182,6 +187,25 @@ ENGINES: Final[Mapping[str, PlantedMutant]] = {
         _INT4_WEIGHTS,
         OPERANDS,
         Mutant("npu_matrix_tiles.sv", "s_k_q        <= «s_k_next_q»;", "s_k_q"),
+    ),
+    # errors of operands that few commands have
+    "operand-refused-source": PlantedMutant(
+        _OPERANDS,
+        BUS_ERRORS,
+        Mutant(
+            "npu_vector.sv",
+            "if («rd_rsp_i[s].data_valid && rd_rsp_i[s].data_err») read_err",
+            "rd_rsp_i[s].data_valid && rd_rsp_i[s].data_err && s != 3",
+        ),
+    ),
+    "operand-refused-result": PlantedMutant(
+        _OPERANDS,
+        BUS_ERRORS,
+        Mutant(
+            "npu_vector.sv",
+            "if («wr_rsp_i[n].done && wr_rsp_i[n].err») write_err",
+            "wr_rsp_i[n].done && wr_rsp_i[n].err && n == 0",
+        ),
     ),
     # tables
     "table-end": PlantedMutant(

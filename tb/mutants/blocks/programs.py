@@ -24,6 +24,15 @@ PROGRAMS: Final[Mapping[str, PlantedMutant]] = {
     "load-register": PlantedMutant(
         _LOAD, IMAGES, Mutant("npu_program_check.sv", "return «!written_q[code[3:0]]»", "1'b0")
     ),
+    "load-reduction": PlantedMutant(
+        _LOAD,
+        IMAGES,
+        Mutant(
+            "npu_program_check.sv",
+            "|| «header.reduce >= 8'(REDUCTIONS)»",
+            "header.reduce > 8'(REDUCTIONS)",
+        ),
+    ),
     "load-error": PlantedMutant(
         _LOAD, BUS_ERRORS, Mutant("npu_program_load.sv", "if («read_err_q»)", "1'b0")
     ),

@@ -10,6 +10,7 @@ from tb.mutants.expression import Mutant
 from tb.mutants.planted import PlantedMutant
 from tb.mutants.runs import (
     COUNTERS,
+    EMPTIED,
     ERRORS,
     FRONT_DOOR,
     INTERRUPTS,
@@ -94,9 +95,18 @@ REGISTERS: Final[Mapping[str, PlantedMutant]] = {
             "irq_events_i.complete[1] && !hwif_out.IRQ_STATUS.empty1.value",
         ),
     ),
+    "interrupt-aside": PlantedMutant(
+        _IRQ,
+        EMPTIED,
+        Mutant(
+            "npu_cmd_front.sv",
+            "assign busy_o[q] = («here[Park] && owner[Park] == queue_t'(q)»)",
+            "1'b0",
+        ),
+    ),
     "interrupt-early": PlantedMutant(
         _IRQ,
-        INTERRUPTS,
+        EMPTIED,
         Mutant("npu_ctrl_status.sv", "~queue_pending_i & «~queue_busy_i»;", "'1"),
     ),
     # what commands add to the counters and have in their records
@@ -153,6 +163,15 @@ REGISTERS: Final[Mapping[str, PlantedMutant]] = {
         _COUNTS,
         COUNTERS,
         Mutant("npu_cmd_front.sv", "awaited_opcode[p]   = «parked» ?", "1'b0"),
+    ),
+    "counter-both": PlantedMutant(
+        _COUNTS,
+        COUNTERS,
+        Mutant(
+            "npu_cmd_awaited.sv",
+            "if («awaited_o[queue_i][slot]») last_o",
+            "awaited_o[queue_i][slot] && awaited_o[!queue_i] == '0",
+        ),
     ),
     "counter-sync": PlantedMutant(
         _COUNTS,
