@@ -121,7 +121,7 @@ def zero_weights(arena: Arena) -> Iterator[Packet]:
 
 
 def small_scales(arena: Arena) -> Iterator[Packet]:
-    """Scales of zero, the smallest and the largest subnormal number, and the smallest normal one."""
+    """Scales of zero, the smallest and the largest subnormal number, the smallest normal one."""
     packet = _grouped(arena, _GROUP, _DEPTH, _ROWS, _COLUMNS)
     scales = packet.params[6] | packet.params[7] << 32
     small = (b"\0\0", b"\1\0", b"\x7f\0", b"\x80\0")
