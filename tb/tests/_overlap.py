@@ -37,6 +37,7 @@ from tb.tests._resets import (
     Resets,
     ResetsBothQueues,
     ResetStreams,
+    SyncsBesideFailures,
 )
 from tb.tests._turns import Loads, Turns
 
@@ -133,6 +134,11 @@ class ResetsInTheMiddle(ResetStreams):
 @pyuvm.test(**_LIMIT)
 class ResetsWithBothQueues(ResetsBothQueues):
     """A software reset while commands of both queues wait."""
+
+
+@pyuvm.test(**_LIMIT)
+class SyncsBesideErrors(SyncsBesideFailures):
+    """A SYNC of one queue while a COPY of the other one fails."""
 
 
 @pyuvm.test(**_LIMIT)

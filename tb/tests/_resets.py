@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from itertools import permutations
 
+from driver.backend.queues import SECOND_QUEUE
 from driver.isa import (
     COMPLETION_BYTES,
     PACKET_BYTES,
@@ -26,6 +27,7 @@ from tb.env.verdict import Mismatch, expect, expect_bytes
 from tb.seqs.broken import UNKNOWN_OPCODES
 from tb.seqs.dependent import dependent, shared_memory
 from tb.seqs.failing import Independent, independent
+from tb.seqs.faults import late_copy
 from tb.seqs.loading import line_of, long_load, square_list
 
 _RESETS = (0, 50, 100, 150, 200, 300, 400, 600, 800, 1200, 1600, 2400)
@@ -38,6 +40,9 @@ _BOTH_RESETS = (0, 100, 200)
 """Likewise, when a COPY of so many beats runs: it has started so many cycles behind its doorbell."""
 _COPIED_BEATS, _TAKEN = 4096, 300
 _LINE = 64
+_FAILING_BEATS = 256
+_DISTANCES = range(0, 700, 7)
+"""Cycles between a COPY of so many beats and a SYNC, whose write takes twice as long as a step."""
 _STEP, _LATEST = 50, 10_000
 """Cycles behind the doorbell from which on a line is refused: between two cases, and at most."""
 
@@ -159,6 +164,53 @@ class ResetsBothQueues(Resets):
         )
         expect("records before a reset", written, 1)
         self.model.write_memory(self.records.start, records)
+
+
+class SyncsBesideFailures(Resets):
+    """A SYNC at every distance from the end of a COPY of the other queue that fails: when the error
+    is reported, the SYNC has been completed with its word, or nothing comes of it."""
+
+    compares = ("registers", "memory")
+    second_in_use = True
+
+    async def stimulus(self) -> None:
+        for recorded in (True, False):
+            written = [await self._written_beside(wait, recorded) for wait in _DISTANCES]
+            expect("a SYNC long before an error is completed", written[0], True)
+            expect("a SYNC behind an error is completed", written[-1], False)
+
+    async def _written_beside(self, wait: int, recorded: bool) -> bool:
+        """Whether the SYNC was completed, so many cycles behind the COPY, which has a record or
+        not: writing one takes time that would hide an early report."""
+        if not recorded:
+            await self.write(SECOND_QUEUE.records_control, 0)
+        copy = late_copy(self.arena, _FAILING_BEATS * self.config.bus_bits // 8)
+        word = self.arena.place(4, 4)
+        sync = Packet(Opcode.SYNC, dst=word, params=(self.rng.getrandbits(32) | 1,))
+        self.arena.contents.append((word, bytes(4)))
+        self.place()
+        self.memory.set_faults([copy.fault])  # the model completes both
+        await self.command([copy.packet], Way.SECOND_RING)
+        await self.irq_after(wait)
+        await self.command([sync], Way.REGISTERS)
+        for _ in range(MOST_READS):
+            if await self._state() == DeviceState.ERROR:
+                break
+        else:
+            raise Mismatch(f"hung: no error in {MOST_READS} reads")
+        code = await self.read(csr.ERROR_CODE) & csr.ERROR_CODE_CODE_MASK
+        expect("the error of a COPY", code, ErrorCode.BUS_READ)
+        completed = await self.read(csr.COMPLETED)
+        for when in ("with the error", "long after it"):
+            found = int.from_bytes(self.memory.read(word, 4), "little")
+            expect(f"the word of a SYNC {when}", found, sync.params[0] * completed)
+            expect(f"commands completed {when}", await self.read(csr.COMPLETED), completed)
+            await self.irq_after(_TAKEN)
+        self.refuse(())
+        for place in (copy.spoilt, range(word, word + 4), self.records):
+            self.model.write_memory(place.start, self.memory.read(place.start, len(place)))
+        await self.reset_by_software()
+        return bool(completed)
 
 
 class ProgramsForgotten(Resets):

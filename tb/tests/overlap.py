@@ -34,5 +34,6 @@ TESTS = (
     "RecordsRefused",
     "BothQueuesFail",
     "ResetsWithBothQueues",
+    "SyncsBesideErrors",
 )
 """Each runs in a simulator of its own."""

@@ -17,6 +17,7 @@ from tb.mutants.runs import (
     REFUSED_RECORDS,
     STREAM_BUS_ERRORS,
     STREAMS,
+    SYNC_AND_ERROR,
     SYNCS,
     TURNS,
 )
@@ -155,6 +156,11 @@ COMMANDS: Final[Mapping[str, PlantedMutant]] = {
             "&&\n                        «packet_q.opcode != OPCODE_LOAD»;",
             "1'b1",
         ),
+    ),
+    "order-error-early": PlantedMutant(
+        _ORDER,
+        SYNC_AND_ERROR,
+        Mutant("npu_cmd_inflight.sv", "drained = unfinished_o == '0 && «front_idle_i»;", "1'b1"),
     ),
     "order-aside-reset": PlantedMutant(
         _ORDER,
