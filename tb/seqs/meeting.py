@@ -25,7 +25,6 @@ from driver.isa import (
     flag_word,
 )
 from driver.isa.image import LINE_BYTES, PROGRAM_RAM
-from driver.isa.micro import DST_RESULT, OPERAND_SRC, Instruction, MicroOp, Reduce, VectorProgram
 from driver.isa.programs import LINES
 from driver.isa.types import INT4_ROWS
 from tb.seqs.arena import Arena
