@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
-from itertools import count, product
+from itertools import product
 
 from driver.backend.queues import FIRST_QUEUE, QUEUES, SECOND_QUEUE, QueueRegisters
 from driver.isa import COMPLETION_BYTES, CompletionRecord, DType, Opcode, Packet, csr
@@ -70,9 +70,9 @@ class CountedCommands(BusTest):
 
     @property
     def _make_long(self) -> CommandMaker:
-        make = self._make
-        sides = (times * make.side for times in count(1))
-        side = next(side for side in sides if make.in_beats(4 * side**2) >= _LONG_BEATS)
+        make, side = self._make, self._make.side
+        while make.in_beats(4 * side**2) < _LONG_BEATS:
+            side += make.side
         return replace(make, side=side)
 
     async def _alone(self, name: str, engine: Engine, one: CountedCommand) -> None:
