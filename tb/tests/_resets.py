@@ -37,7 +37,7 @@ _HOST_ACCESSES, _HOST_BYTES = 150, (300, 4000)
 _RESULT_BYTES = 64
 """Of the VECTOR of `long_load`."""
 _BOTH_RESETS = (0, 100, 200)
-"""Likewise, when a COPY of so many beats runs: it has started so many cycles behind its doorbell."""
+"""Likewise, when a COPY of so many beats runs, which starts so many cycles behind its doorbell."""
 _COPIED_BEATS, _TAKEN = 4096, 300
 _LINE = 64
 _FAILING_BEATS = 256
