@@ -209,7 +209,7 @@ def test_each_wrong_device_is_seen(wrong: type[ModelDevice], test: type) -> None
 
 
 def test_a_device_that_hangs_is_a_mismatch_that_says_how_far_it_came() -> None:
-    hung = r"hung: no interrupt in 500000 cycles, \d+ of \d+ commands completed, state [A-Z]+"
+    hung = r"hung: no interrupt in 200000 cycles, \d+ of \d+ commands completed, state [A-Z]+"
     with pytest.raises(Mismatch, match=hung):
         on_backend(_overlap.FailsInTheMiddle)(CONFIG, 1, HangingDevice(CONFIG), 1.0).execute()
 

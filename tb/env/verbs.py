@@ -31,8 +31,6 @@ IRQ_ALL = (
     | csr.IRQ_ENABLE_COMPLETE1_MASK
     | csr.IRQ_ENABLE_EMPTY1_MASK
 )
-_PATIENCE = 500_000
-"""Cycles without an interrupt after which a device hangs: no command of a bench takes as long."""
 _LOG2_ENTRIES = RING_ENTRIES.bit_length() - 1
 
 
@@ -43,6 +41,8 @@ class DeviceVerbs:
     """Chance out of 256 that a channel of the DRAM holds back for a cycle."""
     second_in_use = False
     """Bring up the second queue as well."""
+    patience = 200_000
+    """Cycles without an interrupt after which a device hangs: no command takes as long."""
     compares: tuple[Compared, ...] = ("registers",)
     """Of these the scoreboard must have compared something, or the test is no test."""
 
@@ -119,8 +119,10 @@ class DeviceVerbs:
 
     async def interrupt(self) -> None:
         """Wait until irq is high. Mismatch: the device hangs."""
-        if not await self.irq_within(_PATIENCE):
-            raise Mismatch(f"hung: no interrupt in {_PATIENCE} cycles, {await self._progress()}")
+        if not await self.irq_within(self.patience):
+            raise Mismatch(
+                f"hung: no interrupt in {self.patience} cycles, {await self._progress()}"
+            )
 
     async def finish(self) -> None:
         """Wait, by reading alone, until nothing is queued or the queue has stopped. Mismatch: the

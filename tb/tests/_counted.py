@@ -23,6 +23,7 @@ from tb.env.comparison import TIMED_REGISTERS
 from tb.env.verbs import RING_ENTRIES
 from tb.env.verdict import Mismatch, expect
 from tb.seqs.counted import CommandMaker, CountedCommand
+from tb.seqs.packets import long_sum
 from tb.seqs.streams import stream_flags, stream_packet
 
 _CLEARED = sorted(
@@ -35,11 +36,13 @@ _COUNTER = 1 << 32
 _SIDE = 32
 """Of operands on a bus of _BUS_BITS and less. A COPY of them takes longer than the checks of the
 command behind it, so that this one waits; on a wider bus it has to be longer."""
-_BUS_BITS = 128
+_BUS_BITS = 256
 _LONG_BEATS = 4096
 """Of an operand of commands that run while others of both queues are fetched and checked, ..."""
 _TAKEN = 300
 """... which takes fewer cycles."""
+_TERMS = 4000
+"""Of a sum that takes longer than such a COPY."""
 _SAME_ENGINE = 3
 """Commands of one engine: COPY and FILL run two at a time."""
 
@@ -113,9 +116,12 @@ class CountedCommands(BusTest):
 
     async def _dependent(self, engine: Engine, earlier: Engine) -> None:
         """The second reads what the first writes."""
-        what, meeting = f"{engine.name} behind {earlier.name}", self._make.operand()
-        first = self._make.one(earlier, dst=meeting).packet
-        second = self._make.one(engine, src=meeting).packet
+        make = self._make
+        if engine is Engine.GATHER and earlier is not Engine.MATRIX:
+            make = replace(make, side=2 * make.side)  # it has three descriptors to read
+        what, meeting = f"{engine.name} behind {earlier.name}", make.operand()
+        first = make.one(earlier, dst=meeting).packet
+        second = make.one(engine, src=meeting).packet
         counts, (before, after) = await self._counted([first, second])
         self._expect_waits(what, counts, {command_wait(engine, earlier): after.operand_wait})
         self._expect_busy(what, counts, (earlier, engine), (before, after))
@@ -183,15 +189,13 @@ class CountedCommands(BusTest):
     async def _behind_two(self) -> None:
         """A VECTOR waits for a MATMUL of its queue and for a COPY of the other one, which ends
         earlier: it waits for that of its own queue, also while there are both."""
-        copy, matmul = (
-            self._make_long.one(engine).packet for engine in (Engine.COPY, Engine.MATRIX)
-        )
+        copy, matmul = self._make_long.one(Engine.COPY).packet, long_sum(self.arena, _TERMS)
         vector = stream_packet(
             LINES["int_add"],
             stream_flags([DType.INT32] * 2, DType.INT32, descriptors=False),
             [copy.dst, matmul.dst],
             self._make.operand(),
-            count=self._make.side**2,
+            count=1,
             imms=[0] * PLAIN_IMMEDIATES,
         )
         groups = [([copy], Way.RING), ([matmul, vector], Way.SECOND_RING)]
