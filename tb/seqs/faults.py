@@ -16,7 +16,7 @@ from driver.isa.programs import LINES, PROGRAMS
 from driver.isa.types import INT4_ROWS
 from tb.seqs.arena import Arena
 from tb.seqs.loading import LONGEST_LIST, example_load, line_of, square_list
-from tb.seqs.packets import long_sum
+from tb.seqs.packets import long_sum, plain_copy
 from tb.seqs.streams import indices, stream_flags, stream_packet
 from tb.seqs.windows import aligned_product
 
@@ -93,19 +93,16 @@ def _int4(arena: Arena, failing: str) -> Faulty:
 
 def _copy(arena: Arena, *, write: bool) -> Faulty:
     """A COPY of two pages: the first has the fault, so that the last burst has no error."""
-    src, dst = (arena.place(2 * _PAGE, _PAGE) for _ in range(2))
-    arena.fill(src, 2 * _PAGE)
-    packet = Packet(Opcode.COPY, flag_word(DType.INT8, DType.INT8), src, 0, dst, (2 * _PAGE,))
-    fault = _line(dst if write else src, _PAGE, write=write, arena=arena)
-    return Faulty(packet, fault, range(dst, dst + 2 * _PAGE))
+    packet = plain_copy(arena, 2 * _PAGE, _PAGE)
+    fault = _line(packet.dst if write else packet.src1, _PAGE, write=write, arena=arena)
+    return Faulty(packet, fault, range(packet.dst, packet.dst + 2 * _PAGE))
 
 
 def late_copy(arena: Arena, size_bytes: int) -> Faulty:
     """A COPY of which the last line cannot be read."""
-    src, dst = (arena.place(size_bytes, _PAGE) for _ in range(2))
-    arena.fill(src, size_bytes)
-    packet = Packet(Opcode.COPY, flag_word(DType.INT8, DType.INT8), src, 0, dst, (size_bytes,))
-    return Faulty(packet, line_of(src, size_bytes // _LINE - 1), range(dst, dst + size_bytes))
+    packet = plain_copy(arena, size_bytes, _PAGE)
+    fault = line_of(packet.src1, size_bytes // _LINE - 1)
+    return Faulty(packet, fault, range(packet.dst, packet.dst + size_bytes))
 
 
 def late_sum(arena: Arena, count: int) -> Faulty:

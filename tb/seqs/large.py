@@ -10,7 +10,7 @@ from math import prod
 from driver.isa import DTYPE_BYTES, Descriptor, DType, Opcode, Packet, flag_word
 from driver.isa.micro import PLAIN_IMMEDIATES
 from driver.isa.programs import LINES
-from tb.seqs.arena import Arena
+from tb.seqs.arena import Arena, place_view
 from tb.seqs.streams import stream_flags, stream_packet
 
 _MANY = (1 << 16) + 1
@@ -61,16 +61,12 @@ def _moves(arena: Arena) -> Iterator[Packet]:
     src, dst = (_data(arena, DType.INT8, _MANY) for _ in range(2))
     plain = stream_flags([DType.INT8], DType.INT8, descriptors=False)
     yield stream_packet(LINES["move"], plain, [src], dst, count=_MANY, imms=imms)
-    rows, apart, together = (_MANY, 1), (2, 1), (1, 1)
-    src, dst = (_data(arena, DType.INT8, 2 * _MANY) for _ in range(2))
-    views = (
-        _described(arena, DType.INT8, rows, strides, base)
-        for strides, base in ((apart, src), (together, dst))
+    rows = (_MANY, 1)
+    spread, dense, other = (
+        place_view(arena, DType.INT8, rows, strides) for strides in ((2, 1), (1, 1), (1, 1))
     )
-    spread, dense = views
     flags = flag_word(DType.INT8, DType.INT8, "SRC1_DESC", "DST_DESC")
     yield Packet(Opcode.COPY, flags, spread, 0, dense)
-    other = _described(arena, DType.INT8, rows, together, _data(arena, DType.INT8, _MANY))
     listed = stream_flags([DType.INT8], DType.INT8, descriptors=True)
     yield stream_packet(LINES["move"], listed, [spread], other, count=0, imms=imms)
 
@@ -84,7 +80,7 @@ def _picked(arena: Arena) -> int:
 
 
 def _table(arena: Arena, count: int) -> int:
-    return _described(arena, DType.INT32, (count,), (1,), _data(arena, DType.INT32, count))
+    return place_view(arena, DType.INT32, (count,), (1,))
 
 
 def _gather(arena: Arena) -> Packet:

@@ -126,6 +126,13 @@ def long_sum(arena: Arena, count: int) -> Packet:
     return Packet(Opcode.MATMUL, flags, row, column, arena.place(4, 4), (1, count, 1, 1))
 
 
+def plain_copy(arena: Arena, size_bytes: int, alignment: int = 64) -> Packet:
+    """A COPY of so many random bytes between places of its own."""
+    src, dst = (arena.place(size_bytes, alignment) for _ in range(2))
+    arena.fill(src, size_bytes)
+    return Packet(Opcode.COPY, flag_word(DType.INT8, DType.INT8), src, 0, dst, (size_bytes,))
+
+
 def long_copy(arena: Arena) -> Packet:
     """A COPY of more bytes than one request to the memory controller can move, at odd addresses."""
     count = (1 << 16) + arena.rng.randint(1, 1 << 13)

@@ -39,6 +39,7 @@ from tb.seqs.packets import (
     long_copy,
     long_sum,
     offset_copies,
+    plain_copy,
     repeating_copies,
     sums_from_a_column,
 )
@@ -173,15 +174,12 @@ class Emptied(BusTest):
 
     async def _put_aside(self) -> None:
         """The last one waits for the other queue, which has one more packet."""
-        beats = _COPIED_BEATS * self.config.bus_bits // 8
-        src, dst = (self.arena.place(beats, 64) for _ in range(2))
-        self.arena.fill(src, beats)
+        copy = plain_copy(self.arena, _COPIED_BEATS * self.config.bus_bits // 8)
         self.place()
-        flags = flag_word(DType.INT8, DType.INT8)
-        await self.command([Packet(Opcode.COPY, flags, src, 0, dst, (beats,))], Way.SECOND_RING)
+        await self.command([copy], Way.SECOND_RING)
         await self.irq_after(_HELD)
         flags = flag_word(DType.FP32, DType.INT8)
-        waits = Packet(Opcode.FILL, flags, dst=dst, params=(64, self.rng.getrandbits(8)))
+        waits = Packet(Opcode.FILL, flags, dst=copy.dst, params=(64, self.rng.getrandbits(8)))
         beside = fill_words(self.arena, 1)
         both = [long_sum(self.arena, _TERMS // 2), waits]
         await self._last_of_two(Way.REGISTERS, both, [beside])

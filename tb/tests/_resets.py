@@ -29,6 +29,7 @@ from tb.seqs.dependent import dependent, shared_memory
 from tb.seqs.failing import Independent, independent
 from tb.seqs.faults import late_copy
 from tb.seqs.loading import line_of, long_load, square_list
+from tb.seqs.packets import plain_copy
 
 _RESETS = (0, 50, 100, 150, 200, 300, 400, 600, 800, 1200, 1600, 2400)
 """Cycles behind the doorbell: in some of them, commands have run and others have not."""
@@ -137,16 +138,13 @@ class ResetsBothQueues(Resets):
 
     async def _reset_behind(self, one: Way, other: Way, delay: int) -> None:
         size_bytes = _COPIED_BEATS * self.config.bus_bits // 8
-        src, dst = (self.arena.place(size_bytes, _LINE) for _ in range(2))
-        self.arena.fill(src, size_bytes)
+        copy = plain_copy(self.arena, size_bytes)
         self.arena.contents.append((self.records.start, bytes(len(self.records))))
         self.place()
-        flags = flag_word(DType.INT8, DType.INT8)
-        copy = Packet(Opcode.COPY, flags, src, 0, dst, (size_bytes,))
         flags = flag_word(DType.FP32, DType.INT8)
         waits, aside = (
             Packet(Opcode.FILL, flags, dst=place, params=(_LINE, self.rng.getrandbits(8)))
-            for place in (dst + size_bytes - _LINE, dst)
+            for place in (copy.dst + size_bytes - _LINE, copy.dst)
         )
         await self.command([copy], one)
         await self.irq_after(_TAKEN)
@@ -154,9 +152,10 @@ class ResetsBothQueues(Resets):
         await self.command([waits], one)
         await self.irq_after(delay)
         await self.reset_by_software()
-        copied = self.memory.read(src, size_bytes)
-        expect_bytes("copied before a reset", dst, self.memory.read(dst, size_bytes), copied)
-        self.model.write_memory(dst, copied)
+        copied = self.memory.read(copy.src1, size_bytes)
+        found = self.memory.read(copy.dst, size_bytes)
+        expect_bytes("copied before a reset", copy.dst, found, copied)
+        self.model.write_memory(copy.dst, copied)
         records = self.memory.read(self.records.start, len(self.records))
         written = sum(
             any(records[at : at + COMPLETION_BYTES])

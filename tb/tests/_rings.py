@@ -6,11 +6,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from driver.backend.queues import FIRST_QUEUE, SECOND_QUEUE, QueueRegisters
-from driver.isa import COMPLETION_BYTES, PACKET_BYTES, DType, Opcode, Packet, csr, flag_word
+from driver.isa import COMPLETION_BYTES, PACKET_BYTES, csr
 from tb.agents.packet_queue import Way
 from tb.env.base_test import BusTest
 from tb.env.verdict import expect
-from tb.seqs.packets import fill_words
+from tb.seqs.packets import fill_words, plain_copy
 
 _SIZES = (1, 2, 5, 16, 31)
 """log2 of the entries. More than 16 count as 16."""
@@ -46,17 +46,12 @@ class RingSizes(BusTest):
     async def _disabled_aside(self) -> None:
         """A packet that waits for the other queue when its ring is disabled runs."""
         control = await self.read(SECOND_QUEUE.control)
-        size_bytes = _COPIED_BEATS * self.config.bus_bits // 8
-        src, dst, out = (self.arena.place(size_bytes, 64) for _ in range(3))
-        self.arena.fill(src, size_bytes)
+        long = plain_copy(self.arena, _COPIED_BEATS * self.config.bus_bits // 8)
+        waits = replace(plain_copy(self.arena, 64), src1=long.dst)
         self.place()
-        flags = flag_word(DType.INT8, DType.INT8)
-        copies = [
-            Packet(Opcode.COPY, flags, at, 0, to, (64,)) for at, to in ((src, dst), (dst, out))
-        ]
-        await self.command([replace(copies[0], params=(size_bytes,))], Way.RING)
+        await self.command([long], Way.RING)
         await self.irq_after(_FETCHED)
-        await self.command([copies[1]], Way.SECOND_RING)
+        await self.command([waits], Way.SECOND_RING)
         await self.command([fill_words(self.arena, 1)], Way.RING)
         await self.irq_after(_FETCHED)
         await self.write(SECOND_QUEUE.control, control & ~csr.RING_CTRL_ENABLE_MASK)
