@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from enum import Enum
 
-from driver.backend.queues import FIRST_QUEUE, QueueRegisters
+from driver.backend.queues import FIRST_QUEUE, SECOND_QUEUE, QueueRegisters
 from driver.isa import PACKET_BYTES, Packet, csr
 from tb.env.verdict import Mismatch
 
@@ -24,6 +24,11 @@ class Way(Enum):
     RING = "ring"
     SECOND_RING = "second ring"
     REGISTERS = "registers"
+
+    @property
+    def registers(self) -> QueueRegisters:
+        """Those of the queue that it leads to."""
+        return SECOND_QUEUE if self is Way.SECOND_RING else FIRST_QUEUE
 
 
 FIRST_QUEUE_WAYS = (Way.RING, Way.REGISTERS)

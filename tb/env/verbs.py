@@ -14,7 +14,14 @@ from typing import Any
 from driver.backend.queues import FIRST_QUEUE, SECOND_QUEUE, QueueRegisters
 from driver.backend.shared_memory import FaultRange
 from driver.config import HwConfig
-from driver.isa import COMPLETION_BYTES, PACKET_BYTES, DeviceState, Packet, csr
+from driver.isa import (
+    COMPLETION_BYTES,
+    PACKET_BYTES,
+    CompletionRecord,
+    DeviceState,
+    Packet,
+    csr,
+)
 from golden.backend import CmodelBackend
 from tb.agents.packet_queue import MOST_READS, Way
 from tb.env.comparison import IDLE_REGISTERS, STEADY_REGISTERS, DeviceComparison
@@ -111,6 +118,14 @@ class DeviceVerbs:
         """Queue packets; registers that depend on time are not compared until `settle`."""
         self.found.idle = False
         await self.queue(packets, way)
+
+    def records_of(self, way: Way, first: int, count: int) -> list[CompletionRecord]:
+        """Those of the commands of a queue from the one with this number on."""
+        base = self.second_records_base if way is Way.SECOND_RING else self.records_base
+        places = (base + (first + at) % RING_ENTRIES * COMPLETION_BYTES for at in range(count))
+        return [
+            CompletionRecord.unpack(self.memory.read(place, COMPLETION_BYTES)) for place in places
+        ]
 
     def refuse(self, faults: Sequence[FaultRange]) -> None:
         """From now on DRAM refuses these, and nothing else."""

@@ -18,7 +18,6 @@ bind npu_core npu_order_checker #(.IdBits(8)) u_order_checker (
   .start_queue_i(u_ctrl.start_queue),
   .dropped_i(u_ctrl.u_cmd_inflight.drop),
   .retire_i(u_ctrl.u_cmd_inflight.retire_o),
-  .has_record_i(u_ctrl.u_cmd_inflight.u_retire.has_record),
   .retire_opcode_i(u_ctrl.u_cmd_inflight.u_retire.command.opcode)
 );
 

@@ -5,7 +5,7 @@
 /// An engine is done only when every burst that it wrote is acknowledged. A record is written only
 /// when the engine of its command, and those of all commands of its queue that started before it,
 /// are done; records of a queue name the commands in the order in which engines were offered them.
-/// The same holds for their completion where a queue has no records.
+/// The same holds for their completion, also where a queue has no records.
 /// SYNC's word is written only when nothing of its queue runs. A DRAM that answers in order would
 /// hide a violation of the first rule.
 module npu_order_checker
@@ -42,7 +42,6 @@ module npu_order_checker
 
   // A command is completed, with or without a record; its opcode
   input queues_t           retire_i,
-  input logic              has_record_i,
   input logic [31:0]       retire_opcode_i
 );
   localparam int unsigned PtrW = $clog2(Depth);
@@ -66,7 +65,7 @@ module npu_order_checker
   logic [NUM_CHANNELS-1:0] offered_q, taken;
   channel_t                opened, closed;
 
-  // The commands that engines were offered, oldest first, until their records are written
+  // The commands that engines were offered, oldest first, until they are completed
   logic [31:0]                 opcode_q [QUEUES][Depth];
   logic [QUEUES-1:0][Depth-1:0] done_q;
   logic [QUEUES-1:0][PtrW-1:0] head_q, tail_q;
@@ -74,7 +73,6 @@ module npu_order_checker
   queue_t                      current_queue_q [NUM_CHANNELS];
   queue_t                      queue_q;
   completion_t                 record;
-  logic                        ends;
 
   always @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -93,12 +91,10 @@ module npu_order_checker
           end
         end
       end
-      ends = 1'b0;
       if (write_valid && write_ready) begin
         record = write_i.data;
-        ends   = !write_i.word && opcode_engine(record.opcode) != ENGINE_NONE &&
-                 record.status == '0;
-        if (ends) begin
+        if (!write_i.word && opcode_engine(record.opcode) != ENGINE_NONE &&
+            record.status == '0) begin
           RecordAfterWrites: assert (head_q[write_queue_i] != tail_q[write_queue_i] &&
                                      done_q[write_queue_i][head_q[write_queue_i]] &&
                                      opcode_q[write_queue_i][head_q[write_queue_i]] ==
@@ -113,8 +109,10 @@ module npu_order_checker
         end
       end
 
-      if (retire_i != '0 && !has_record_i && !dropped_i &&
-          opcode_engine(retire_opcode_i) != ENGINE_NONE) begin
+      // A command that failed its checks never reached an engine.
+      if (dropped_i) begin
+        head_q = tail_q;
+      end else if (retire_i != '0 && opcode_engine(retire_opcode_i) != ENGINE_NONE) begin
         for (int unsigned q = 0; q < QUEUES; q++) begin
           if (retire_i[q]) begin
             CompletedAfterWrites: assert (head_q[q] != tail_q[q] && done_q[q][head_q[q]] &&
@@ -130,9 +128,6 @@ module npu_order_checker
           if (done_i[e]) done_q[current_queue_q[e]][current_q[e]] = 1'b1;
         end
       end
-      // A command that failed its checks never reached an engine.
-      if (dropped_i) head_q = tail_q;
-      else if (ends) head_q[write_queue_i] = head_q[write_queue_i] + PtrW'(1);
 
       taken     = offered_i & ~offered_q;
       offered_q = offered_i;

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from driver.backend.shared_memory import FaultRange
 from driver.isa import DESCRIPTOR_BYTES, FLAGS, Descriptor, DType, Opcode, Packet, flag_word
 from driver.isa.image import PROGRAM_RAM
+from driver.isa.micro import VectorProgram
 from driver.isa.programs import LINES, PROGRAMS
 from driver.isa.types import INT4_ROWS
 from tb.seqs.arena import Arena
@@ -169,33 +170,32 @@ def _indexed(arena: Arena, opcode: Opcode, failing: str, *flags: str, last: int 
     return Faulty(packet, fault, range(dst, dst + _SQUARE_BYTES))
 
 
+def _list_of(arena: Arena, line: int, program: VectorProgram) -> tuple[Packet, list[int]]:
+    """A VECTOR with an operand list, and where its operands lie."""
+    packet = square_list(arena, line, program)
+    (_, data) = arena.contents[-1]
+    return packet, [Descriptor.unpack(data[at : at + 64]).base for at in range(0, len(data), 64)]
+
+
 def _listed(arena: Arena, failing: int | str) -> Faulty:
     """A VECTOR with an operand list: descriptor `failing` fails, or "a source", or "a result"."""
-    packet = square_list(arena, LINES["mul"], PROGRAMS["mul"])
-    (address, data) = arena.contents[-1]
-    bases = [Descriptor.unpack(data[at : at + 64]).base for at in range(0, len(data), 64)]
+    packet, bases = _list_of(arena, LINES["mul"], PROGRAMS["mul"])
     spoilt = range(bases[-1], bases[-1] + _SQUARE_BYTES)
     if isinstance(failing, int):
-        return Faulty(packet, line_of(address, failing), range(0))
-    base = bases[-1] if failing == "a result" else bases[1]
-    number = arena.rng.randrange(_SQUARE_BYTES // _LINE)
-    return Faulty(packet, line_of(base, number, write=failing == "a result"), spoilt)
+        return Faulty(packet, line_of(packet.src1, failing), range(0))
+    write = failing == "a result"
+    fault = _line(bases[-1 if write else 1], _SQUARE_BYTES, write=write, arena=arena)
+    return Faulty(packet, fault, spoilt)
 
 
 def longest_lists(arena: Arena) -> Iterator[Faulty]:
     """VECTORs of LONGEST_LIST, which has to be loaded, of which each operand fails in turn."""
     for operand in range(LONGEST_LIST.sources + LONGEST_LIST.results):
-        packet = square_list(arena, PROGRAM_RAM, LONGEST_LIST)
-        (_, data) = arena.contents[-1]
-        bases = [Descriptor.unpack(data[at : at + 64]).base for at in range(0, len(data), 64)]
-        results = bases[LONGEST_LIST.sources :]
+        packet, bases = _list_of(arena, PROGRAM_RAM, LONGEST_LIST)
         write = operand >= LONGEST_LIST.sources
-        number = arena.rng.randrange(_SQUARE_BYTES // _LINE)
-        yield Faulty(
-            packet,
-            line_of(bases[operand], number, write=write),
-            range(results[0], results[-1] + _SQUARE_BYTES),
-        )
+        fault = _line(bases[operand], _SQUARE_BYTES, write=write, arena=arena)
+        first, last = bases[LONGEST_LIST.sources], bases[-1]
+        yield Faulty(packet, fault, range(first, last + _SQUARE_BYTES))
 
 
 def _load(arena: Arena) -> Faulty:

@@ -9,7 +9,6 @@ from itertools import product
 
 import pyuvm
 
-from driver.backend.queues import FIRST_QUEUE, SECOND_QUEUE
 from driver.isa import (
     DEVICE_ID,
     FLAGS,
@@ -188,7 +187,7 @@ class Emptied(BusTest):
         self, way: Way, both: list[Packet], beside: Sequence[Packet] = ()
     ) -> None:
         """`beside`: what the second queue gets as well."""
-        completed = (SECOND_QUEUE if way is Way.SECOND_RING else FIRST_QUEUE).completed
+        completed = way.registers.completed
         first = await self.read(completed) + 1
         self.place()
         await self.write(csr.IRQ_STATUS, IRQ_ALL)

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from itertools import product
 
-from driver.backend.queues import FIRST_QUEUE, QUEUES, SECOND_QUEUE, QueueRegisters
+from driver.backend.queues import QUEUES
 from driver.isa import COMPLETION_BYTES, CompletionRecord, DType, Opcode, Packet, csr
 from driver.isa.micro import PLAIN_IMMEDIATES
 from driver.isa.programs import LINES
@@ -20,7 +20,6 @@ from driver.runtime.engine_counters import Engine, command_wait
 from tb.agents.packet_queue import Way
 from tb.env.base_test import BusTest
 from tb.env.comparison import TIMED_REGISTERS
-from tb.env.verbs import RING_ENTRIES
 from tb.env.verdict import Mismatch, expect
 from tb.seqs.counted import CommandMaker, CountedCommand
 from tb.seqs.packets import long_sum
@@ -222,26 +221,20 @@ class CountedCommands(BusTest):
         for offset in _CLEARED:
             expect(f"counter {offset:#05x}, cleared", await self.read(offset), 0)
         self.place()
-        places: list[int] = []
+        queued: list[tuple[Way, int, int]] = []
         following = {queue: await self.read(queue.completed) for queue in QUEUES}
         began = await self.read(csr.CYCLE_LO)
         for number, (packets, way) in enumerate(groups):
             await self.irq_after(_TAKEN if number else 0)
             await self.command(packets, way)
-            queue = SECOND_QUEUE if way is Way.SECOND_RING else FIRST_QUEUE
-            places += [self._record_of(queue, following[queue] + at) for at in range(len(packets))]
-            following[queue] += len(packets)
+            queued.append((way, following[way.registers], len(packets)))
+            following[way.registers] += len(packets)
         await self.settle()
         elapsed = (await self.read(csr.CYCLE_LO) - began) % _COUNTER
         counts = {offset: await self.read(offset) for offset in _CLEARED}
         if counts[csr.BUSY_CYCLES_LO] > elapsed:
             raise Mismatch(f"busy for {counts[csr.BUSY_CYCLES_LO]} of {elapsed} cycles")
-        records = (self.memory.read(at, COMPLETION_BYTES) for at in places)
-        return counts, [CompletionRecord.unpack(record) for record in records]
-
-    def _record_of(self, queue: QueueRegisters, seq: int) -> int:
-        base = self.records_base if queue is FIRST_QUEUE else self.second_records_base
-        return base + seq % RING_ENTRIES * COMPLETION_BYTES
+        return counts, [record for group in queued for record in self.records_of(*group)]
 
     @staticmethod
     def _expect_waits(what: str, counts: dict[int, int], waited: dict[int, int]) -> None:

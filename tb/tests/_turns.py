@@ -6,9 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import permutations
 
-from driver.backend.queues import FIRST_QUEUE, SECOND_QUEUE
 from driver.isa import (
-    COMPLETION_BYTES,
     DESCRIPTOR_BYTES,
     CompletionRecord,
     Descriptor,
@@ -40,7 +38,7 @@ _RUNS = 4000
 """Cycles of a FILL that runs when two more doorbells have been taken: each packet is stored behind
 a part of its data."""
 _WORD_BITS = 32
-_QUEUES = {Way.RING: FIRST_QUEUE, Way.SECOND_RING: SECOND_QUEUE}
+_QUEUES = (Way.RING, Way.SECOND_RING)
 
 
 class _BothQueues(BusTest):
@@ -48,21 +46,13 @@ class _BothQueues(BusTest):
 
     second_in_use = True
 
-    def records_of(self, way: Way, first: int, count: int) -> list[CompletionRecord]:
-        """Those of the commands of a queue from the one with this number on."""
-        base = self.records_base if way is Way.RING else self.second_records_base
-        places = (base + (first + at) % RING_ENTRIES * COMPLETION_BYTES for at in range(count))
-        return [
-            CompletionRecord.unpack(self.memory.read(place, COMPLETION_BYTES)) for place in places
-        ]
-
     def fill_cycles(self, cycles: int) -> Packet:
         """A FILL that takes so many, and a few more."""
         return fill_words(self.arena, cycles * self.config.bus_bits // _WORD_BITS)
 
     async def completed(self) -> dict[Way, int]:
         """Commands of each queue that have ended so far."""
-        return {way: await self.read(_QUEUES[way].completed) for way in _QUEUES}
+        return {way: await self.read(way.registers.completed) for way in _QUEUES}
 
 
 class Loads(_BothQueues):
