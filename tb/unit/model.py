@@ -20,7 +20,7 @@ from driver.filelist import FILELIST, read_filelist
 from driver.isa.programs import BOOT_IMAGE, LINES
 from tb.sim.compile import merge_small
 from tb.sim.objects import ObjectStore, Unit, run_compiler
-from tb.sim.plan import NO_IMPLICIT_NETS
+from tb.sim.plan import GENERATED_STANDARD, NO_IMPLICIT_NETS, OWN_STANDARD
 from tb.sim.progress import BuildProgress
 from tb.sim.spec import REPOSITORY, digest
 from tb.sim.toolchain import Compiler, Verilator, find_compiler, find_verilator
@@ -42,7 +42,7 @@ _MERGED_BELOW: Mapping[str, int | None] = {"fast": 64 * 1024, "slow": None}
 """Bytes, for the files of each speed (tb.sim.compile.merge_small): what is not optimised takes less
 time to compile than the headers that each file of it reads."""
 _DEFINES = ("-DVERILATOR=1", "-DVL_TIME_CONTEXT", "-DVM_COVERAGE=0", "-DVM_SC=0", "-DVM_TRACE=0")
-_COMPILE = ("-std=c++20", "-march=native", *_DEFINES, "-DVM_TIMING=0", "-I.")
+_COMPILE = ("-march=native", *_DEFINES, "-DVM_TIMING=0", "-I.")
 _ONCE = "-O0"
 """What runs before the first cycle only, a third of the generated text: optimising it takes longer
 than running it."""
@@ -52,7 +52,7 @@ _STRICT = ("-Wall", "-Wextra", "-Werror")
 
 _CMODEL = REPOSITORY / "golden" / "cmodel"
 # The contract is bits: no contraction that the source does not spell as fma.
-_CMODEL_FLAGS = ("-std=c++20", "-march=native", "-O2", "-ffp-contract=off", *_STRICT)
+_CMODEL_FLAGS = (OWN_STANDARD, "-march=native", "-O2", "-ffp-contract=off", *_STRICT)
 CMODEL_SOURCES = (
     *("copy", "dispatch_portable", "gather", "image", "kernels_portable", "memory"),
     *(
@@ -118,9 +118,12 @@ class _BuildInputs:
         files = [_WAIVERS, *bench.sources, *own, *self.headers(), *self.cmodel_sources()]
         parameters = [f"{name}={value}" for name, value in sorted(bench.parameters.items())]
         tools = [self.verilator.version, self.compiler.identity, bench.top, *parameters]
+        standards = [GENERATED_STANDARD, OWN_STANDARD]
         flags = [*_VERILATE, *_COMPILE, _ONCE, _RUNTIME, bench.optimise, *bench.defines]
         library: list[str | bytes] = [*_CMODEL_FLAGS, BOOT_IMAGE] if bench.cmodel else []
-        return digest([*tools, *flags, *library, *(path.read_bytes() for path in files)])[:16]
+        return digest(
+            [*tools, *standards, *flags, *library, *(path.read_bytes() for path in files)]
+        )[:16]
 
 
 def rtl_sources(
@@ -159,11 +162,11 @@ def _units(inputs: _BuildInputs, folder: Path) -> list[Unit]:
     )
     own = digest([headers, *(path.read_bytes() for path in inputs.headers())])
     compile_flags = (*_COMPILE, bench.optimise)
-    quiet = (*compile_flags, *system, "-w")
+    quiet = (GENERATED_STANDARD, *compile_flags, *system, "-w")
     local = (f"-I{one}" for one in (bench.folder, *bench.include))
     defines = (f"-D{one}" for one in bench.defines)
-    strict = (*compile_flags, *system, *local, *defines, *_STRICT)
-    runtime = (*_COMPILE, _RUNTIME, *system, "-w")
+    strict = (OWN_STANDARD, *compile_flags, *system, *local, *defines, *_STRICT)
+    runtime = (GENERATED_STANDARD, *_COMPILE, _RUNTIME, *system, "-w")
     version = inputs.verilator.version
     return [
         *(Unit(path, quiet, headers, folder) for path in fast),
@@ -199,7 +202,7 @@ def _cmodel_units(inputs: _BuildInputs, folder: Path) -> list[Unit]:
     headers = digest(path.read_bytes() for path in (table, *sorted(_CMODEL.glob("*.h"))))
     include = (f"-I{table.parent}", f"-I{_CMODEL}")
     return [
-        Unit(Path(_TABLES_SOURCE), ("-std=c++20", *include), headers, folder),
+        Unit(Path(_TABLES_SOURCE), (OWN_STANDARD, *include), headers, folder),
         *(Unit(path, _CMODEL_FLAGS, headers, folder) for path in inputs.cmodel_sources()),
     ]
 
