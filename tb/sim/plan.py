@@ -32,8 +32,8 @@ ROOT = f"{PREFIX}___024root"
 
 _DEVICE = re.compile(r"^\s*module\s+npu_top\b", re.MULTILINE)
 GENERATED_STANDARD = "-std=c++17"
-"""The oldest that aligns what `new` makes, as the model needs: with a newer one the library's headers
-are half as long again, with an older one the model of a trace build is not aligned and crashes."""
+"""The oldest that aligns what `new` makes, as the model needs: with an older one the model of a
+trace build crashes, with a newer one the library's headers are half as long again."""
 OWN_STANDARD = "-std=c++20"
 FAST = (GENERATED_STANDARD, "-O3", "-march=native")
 SLOW = '#pragma GCC optimize("O0")\n#pragma clang optimize off\n'
