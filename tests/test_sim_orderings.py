@@ -6,6 +6,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+from tb.sim.plan import GENERATED_STANDARD
 from tb.sim.rewrite.orderings import defer_orderings
 from tb.sim.toolchain import find_compiler
 
@@ -41,7 +42,7 @@ ONLY_INCLUDES = '#include "model.h"\n'
 
 def _compile(folder: Path, text: str, *flags: str) -> None:
     (folder / "user.cpp").write_text(text)
-    command = [*find_compiler().command, "-std=c++20", *flags, "user.cpp"]
+    command = [*find_compiler().command, GENERATED_STANDARD, *flags, "user.cpp"]
     subprocess.run(command, cwd=folder, capture_output=True, check=True)
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from sim_host import open_standin, start_copy, wave_changes
 
-from tb.sim.plan import compile_flags_of
+from tb.sim.plan import OWN_STANDARD, compile_flags_of
 from tb.sim.spec import SIM_FOLDER, variant_named
 from tb.sim.toolchain import find_compiler, find_verilator
 
@@ -132,7 +132,7 @@ def packer(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "main.cpp").write_text(PROGRAM)
     compiler = find_compiler().command[-1]
     headers = f"-I{SIM_FOLDER / 'fst'}"
-    command = [compiler, "-std=c++20", "-Wall", "-Wextra", "-Werror", headers]
+    command = [compiler, OWN_STANDARD, "-Wall", "-Wextra", "-Werror", headers]
     command += ["-O1", "-g", "-fsanitize=address,undefined", "main.cpp", "-o", "packer"]
     subprocess.run(command, cwd=folder, check=True)
     return folder / "packer"

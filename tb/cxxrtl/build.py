@@ -23,6 +23,7 @@ from tb.netlist.clock_gates import ungated
 from tb.netlist.elaborate import CLOCK, DESIGN, Elaboration, elaboration
 from tb.netlist.yosys import WORK, run_yosys, yosys_version
 from tb.sim.objects import ObjectStore, Unit, digest_of, is_intact, run_compiler
+from tb.sim.plan import OWN
 from tb.sim.progress import BuildProgress
 from tb.sim.spec import BUILD_ROOT, SECOND_SIMULATOR, SIM_FOLDER, BuiltModel, digest
 from tb.sim.toolchain import Compiler, find_compiler, find_verilator
@@ -46,7 +47,7 @@ write_cxxrtl -g0 -header {WORK}/npu.cc
 """
 _GENERATED = ("-std=c++17", "-O2", "-march=native", "-w", "-DCXXRTL_ASSERT(x)=((void)0)")
 """A read outside a memory is undefined, as in Verilog, and no error."""
-_OWN = ("-std=c++20", "-O2", "-march=native", "-Wall", "-Wextra", "-Werror", "-DVM_TRACE=0")
+_OWN = (*OWN, "-DVM_TRACE=0")
 
 
 def build_cxxrtl(

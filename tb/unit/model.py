@@ -43,6 +43,8 @@ _MERGED_BELOW: Mapping[str, int | None] = {"fast": 64 * 1024, "slow": None}
 time to compile than the headers that each file of it reads."""
 _DEFINES = ("-DVERILATOR=1", "-DVL_TIME_CONTEXT", "-DVM_COVERAGE=0", "-DVM_SC=0", "-DVM_TRACE=0")
 _COMPILE = ("-march=native", *_DEFINES, "-DVM_TIMING=0", "-I.")
+_GENERATED = (GENERATED_STANDARD, *_COMPILE)
+_OWN = (OWN_STANDARD, *_COMPILE)
 _ONCE = "-O0"
 """What runs before the first cycle only, a third of the generated text: optimising it takes longer
 than running it."""
@@ -118,12 +120,9 @@ class _BuildInputs:
         files = [_WAIVERS, *bench.sources, *own, *self.headers(), *self.cmodel_sources()]
         parameters = [f"{name}={value}" for name, value in sorted(bench.parameters.items())]
         tools = [self.verilator.version, self.compiler.identity, bench.top, *parameters]
-        standards = [GENERATED_STANDARD, OWN_STANDARD]
-        flags = [*_VERILATE, *_COMPILE, _ONCE, _RUNTIME, bench.optimise, *bench.defines]
+        flags = [*_VERILATE, *_GENERATED, *_OWN, _ONCE, _RUNTIME, bench.optimise, *bench.defines]
         library: list[str | bytes] = [*_CMODEL_FLAGS, BOOT_IMAGE] if bench.cmodel else []
-        return digest(
-            [*tools, *standards, *flags, *library, *(path.read_bytes() for path in files)]
-        )[:16]
+        return digest([*tools, *flags, *library, *(path.read_bytes() for path in files)])[:16]
 
 
 def rtl_sources(
@@ -161,12 +160,11 @@ def _units(inputs: _BuildInputs, folder: Path) -> list[Unit]:
         for speed, below in _MERGED_BELOW.items()
     )
     own = digest([headers, *(path.read_bytes() for path in inputs.headers())])
-    compile_flags = (*_COMPILE, bench.optimise)
-    quiet = (GENERATED_STANDARD, *compile_flags, *system, "-w")
+    quiet = (*_GENERATED, bench.optimise, *system, "-w")
     local = (f"-I{one}" for one in (bench.folder, *bench.include))
     defines = (f"-D{one}" for one in bench.defines)
-    strict = (OWN_STANDARD, *compile_flags, *system, *local, *defines, *_STRICT)
-    runtime = (GENERATED_STANDARD, *_COMPILE, _RUNTIME, *system, "-w")
+    strict = (*_OWN, bench.optimise, *system, *local, *defines, *_STRICT)
+    runtime = (*_GENERATED, _RUNTIME, *system, "-w")
     version = inputs.verilator.version
     return [
         *(Unit(path, quiet, headers, folder) for path in fast),
