@@ -59,8 +59,11 @@ class NpuError(Exception):
     exit_code: ClassVar[int] = 3
 
 
-class VerdictError(NpuError):
-    """A comparison failed: the device under test, or the model of it, is wrong."""
+class VerdictError(NpuError, RuntimeError):
+    """A comparison failed: the device under test, or the model of it, is wrong.
+
+    A RuntimeError, as that of any device of torch: training loops catch it.
+    """
 
     exit_code = 1
 
@@ -175,6 +178,10 @@ class DeviceFault(VerdictError):
         """Which of the packets that were submitted together."""
         super().__init__(code, seq, packet, op, number)
 
+    def of(self, op: str) -> DeviceFault:
+        """The same, of this op."""
+        return DeviceFault(self.code, self.seq, self.packet, op, self.number)
+
     def __str__(self) -> str:
         text = f"device fault {self.code.name} ({ERROR_TEXT[self.code]}) in command {self.seq}"
         text += f" of {self.op}" if self.op else ""
@@ -258,8 +265,11 @@ class AssertionFailed(VerdictError):
         )
 
 
-class InfrastructureError(NpuError):
-    """Neither the input nor the device is to blame: the machinery around them failed."""
+class InfrastructureError(NpuError, RuntimeError):
+    """Neither the input nor the device is to blame: the machinery around them failed.
+
+    A RuntimeError, as VerdictError is.
+    """
 
     exit_code = 3
 

@@ -95,7 +95,7 @@ def dispatch(op: Overload, *args: Any, **kwargs: Any) -> Any:
         where = place()
         raise NotImplementedError(
             f"npu: {_call(op, args, kwargs)} does not run on the NPU: {error}"
-            + (f"; at {where}" if where else "")
+            + (f"; {where}" if where else "")
         ) from error
 
 

@@ -17,7 +17,7 @@ from driver.capture import Capsule, save_capsule
 from driver.capture.format import HOST_READ
 from driver.capture.single import Call, overload, single_call
 from driver.custom_ops import replay_options
-from driver.errors import InputError
+from driver.errors import DeviceFault, InputError
 from driver.random_stream import FIRST_STREAM
 from driver.runtime.torch_types import NPU_TYPES
 from driver.torch_device.check import Check, WrongResult
@@ -68,8 +68,13 @@ class CheckedRow:
         return [self._given[name] for name in self._call.written()]
 
     def judge(self) -> None:
-        """WrongResult with op, blame, element, place in the program and capsule."""
+        """WrongResult with op, blame, element, place in the program and capsule. DeviceFault with
+        the place where the op did not run."""
         results, left = self._results, self._left()
+        try:
+            POOL.wait_for_all()
+        except DeviceFault as fault:
+            raise fault.of(f"{fault.op} at {self._check.origin()}") from None
         changed = self._kept.changed()
         if changed is not None:
             self._check.refuse(

@@ -153,14 +153,14 @@ def _made_at(node: Any) -> str:
 
 
 def place() -> str:
-    """Of the running op without an Origins: file and line, then the module as LeNet.features.3
-    (Tanh), or for a backward op its node. "" where neither is known.
+    """Of the running op without an Origins: "at" file and line, then "in" the module as
+    LeNet.features.3 (Tanh), or for a backward op its node. "" where neither is known.
 
     Read from the stack when an error needs it: an op without an error pays nothing for it.
     """
     node = torch._C._current_autograd_node()
     source = source_line()
-    parts = [] if source == UNKNOWN else [source]
+    parts = [] if source == UNKNOWN else [f"at {source}"]
     module = _module() if node is None else node.name()
     parts += [f"in {module}"] if module else []
     return ", ".join(parts)

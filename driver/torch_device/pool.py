@@ -74,6 +74,11 @@ class DevicePool:
         """The devices in use."""
         return self._open
 
+    def wait_for_all(self) -> None:
+        """Until all that was queued has run. Errors as WorkQueue.wait."""
+        for device in self._open.values():
+            device.queue.wait()
+
     def use_backend(self, name: str) -> None:
         """Open the devices anew, empty, with this backend. InputError for an unknown name."""
         check_name(name, "torch.npu")

@@ -89,8 +89,12 @@ def in_place(tensor: Tensor, *, writes: bool = False) -> Iterator[Tensor]:
     span = spanned(tensor)
     size_bytes = span * tensor.element_size()
     reads = not writes or span != tensor.numel()
+    device = device_of(tensor)
+    device.queue.wait()  # a fault is raised as such before it is one of this tensor
+    if writes:
+        _core.note_stored(tensor.data_ptr(), 0 if reads else size_bytes)
     address = device_address(tensor)
-    with device_of(tensor).host_bytes(address, size_bytes, reads=reads, writes=writes) as data:
+    with device.host_bytes(address, size_bytes, reads=reads, writes=writes) as data:
         there = torch.from_numpy(data).view(tensor.dtype)
         there = there.as_strided(tensor.shape, tensor.stride())
         there = there.conj() if tensor.is_conj() else there
@@ -173,7 +177,9 @@ def _queued(source: Tensor, target: Tensor) -> bool:
     if not target.is_contiguous() or target.is_conj() or target.is_neg():
         return False
     data = source.to(target.dtype).expand(target.shape).resolve_conj().resolve_neg()
-    device_of(target).queue.write(device_address(target), host_bytes(data))
+    stored = host_bytes(data)
+    _core.note_stored(target.data_ptr(), stored.nbytes)
+    device_of(target).queue.write(device_address(target), stored)
     return True
 
 

@@ -37,8 +37,9 @@ _INTERRUPT_POLL_S = 0.2
 """How often a program that waits for the device looks for Ctrl-C."""
 
 
-QueuedOp = tuple[int, str, int]
-"""The number of an op's first packet, its name, and the thread that queued it."""
+QueuedOp = tuple[int, str, int, int]
+"""The number of an op's first packet, its name, the thread that queued it, and its position among
+all that was queued and stored."""
 
 
 @dataclass(frozen=True)
@@ -133,6 +134,8 @@ class WorkQueue:
         self._done = 0
         self._fault: DeviceFault | None = None
         self._lost = 0
+        self._lost_from = 0
+        """The position of the op that failed."""
         self._unreported: WeakKeyDictionary[Thread, DeviceFault] = WeakKeyDictionary()
         """Threads whose ops did not run, with the fault: it was raised in another thread."""
         self._dead: BaseException | None = None
@@ -251,13 +254,17 @@ class WorkQueue:
         self.check()
         earlier = self._unreported.pop(current_thread(), None) if self._unreported else None
         if self._fault is not None:
+            self._hand_over()  # what was queued before the program hears of it does not run
+            self._wait_until(self._queued)
             fault, lost = self._fault, self._lost
+            _core.mark_lost(self._index, self._lost_from, _lost_text(fault))
             self._fault, self._lost = None, 0
-            after = f" (the {lost} ops queued after it did not run)" if lost else ""
-            raise DeviceFault(fault.code, fault.seq, fault.packet, fault.op + after)
+            ops = "1 op" if lost == 1 else f"{lost} ops"
+            after = f" ({ops} queued after it did not run)" if lost else ""
+            raise fault.of(fault.op + after)
         if earlier is not None:
             after = " (what this thread had queued behind it did not run)"
-            raise DeviceFault(earlier.code, earlier.seq, earlier.packet, earlier.op + after)
+            raise earlier.of(earlier.op + after)
 
     # ------------------------------------------------------------------ the thread's side
     def _work(self) -> None:
@@ -303,7 +310,8 @@ class WorkQueue:
             self._device.recover()  # the op is lost, the device is not
             at = item.op_of(fault.number)
             self._lost = len(item.ops) - 1 - at
-            self._fault = DeviceFault(fault.code, fault.seq, fault.packet, item.ops[at][1])
+            self._lost_from = item.ops[at][3]
+            self._fault = fault.of(item.ops[at][1])
             self._mark_unreported(self._fault, item.ops[at:])
 
     def _mark_unreported(self, fault: DeviceFault, ops: Sequence[QueuedOp]) -> None:
@@ -311,6 +319,14 @@ class WorkQueue:
         waits first. Those that torch has for backward passes are not among them: they wait for
         nothing.
         """
-        queued = {thread for _, _, thread in ops}
+        queued = {op[2] for op in ops}
         own = (t for t in threads() if t.ident in queued and not t.name.startswith("Dummy-"))
         self._unreported.update(dict.fromkeys(own, fault))
+
+
+def _lost_text(fault: DeviceFault) -> str:
+    """What a tensor says that was made by an op that did not run."""
+    return (
+        f"this tensor was not computed: {fault.op} failed ({fault.code.name}), and what was queued "
+        "after it did not run; make the tensor anew"
+    )

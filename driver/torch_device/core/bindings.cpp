@@ -136,8 +136,8 @@ nb::object take_batch(int device) {
   const auto batch = npu::take_batch(device);
   if (batch.ops.empty()) return nb::none();
   nb::list ops;
-  for (const auto& [first, program, thread] : batch.ops)
-    ops.append(nb::make_tuple(first, program->op, thread));
+  for (const auto& [first, program, thread, position] : batch.ops)
+    ops.append(nb::make_tuple(first, program->op, thread, position));
   return nb::make_tuple(bytes_of(batch.packets), batch.address, bytes_of(batch.contents), ops);
 }
 
@@ -181,6 +181,10 @@ NB_MODULE(_core, m) {
   m.def("start", &start);
   m.def("take_released", &npu::take_released);
   m.def("forget_memory", &npu::forget_memory);
+  m.def("mark_lost", &npu::mark_lost);
+  m.def("note_stored", [](uint64_t pointer, size_t size) {
+    npu::note_stored(reinterpret_cast<const void*>(pointer), size);
+  });
   m.def("address", [](uint64_t pointer) {
     const auto* const at = reinterpret_cast<const void*>(pointer);
     raising([&] { npu::check_alive(at); });

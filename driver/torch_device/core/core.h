@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -74,8 +75,18 @@ inline void* pointer_to(c10::DeviceIndex device, unsigned generation, uint64_t a
   const uint64_t above = uint64_t{generation} << kDeviceBits | uint64_t(device + 1);
   return reinterpret_cast<void*>(above << kAddressBits | address);
 }
-// Throws for a pointer into memory that its device had before it was opened anew.
+// Throws for a pointer into memory that its device had before it was opened anew, or that is lost.
 void check_alive(const void* pointer);
+
+// The next place in the order in which a device runs ops and the host stores into its memory.
+uint64_t next_position(int device);
+// The ops from a position on did not run: what was allocated since holds nothing, and its use
+// throws `reason`, until the host has stored all its bytes.
+void mark_lost(int device, uint64_t from, const std::string& reason);
+// Notes that the host stores so many bytes, each of them.
+void note_stored(const void* pointer, size_t size);
+// Throws for an address in memory that is lost.
+void check_computed(int device, const std::vector<uint64_t>& addresses);
 
 c10::DeviceAllocator* allocator();
 c10::DataPtr allocate_on(c10::DeviceIndex device, size_t size);

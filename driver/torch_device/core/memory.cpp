@@ -19,6 +19,8 @@ struct Block {
   unsigned generation;
   uint64_t address;
   size_t size;
+  uint64_t born;                            // the position in the queue at which it was allocated
+  std::shared_ptr<const std::string> lost;  // why it holds nothing
 };
 
 struct DeviceUse {
@@ -28,6 +30,9 @@ struct DeviceUse {
   c10::CachingAllocator::Stat reserved;  // bytes, with those of released blocks
   // Blocks whose tensors are gone, by their size: the next tensors' memory.
   std::unordered_map<size_t, std::vector<uint64_t>> released;
+  std::map<uint64_t, Block*> living;  // by address
+  size_t lost = 0;                    // how many of them hold nothing
+  uint64_t position = 0;              // ops and stores of the host so far
 };
 
 // Never destroyed: tensors may die after the static objects of this library.
@@ -51,12 +56,33 @@ std::optional<uint64_t> taken_from_released(DeviceUse& use, size_t size) {
   return address;
 }
 
+// The living block that holds an address.
+Block* block_at(const DeviceUse& use, uint64_t address) {
+  const auto after = use.living.upper_bound(address);
+  if (after == use.living.begin()) return nullptr;
+  auto* const block = std::prev(after)->second;
+  return address - block->address < block->size ? block : nullptr;
+}
+
+void found(DeviceUse& use, Block& block) {
+  if (block.lost) --use.lost;
+  block.lost.reset();
+}
+
+void check_not_lost(const DeviceUse& use, int device, uint64_t address) {
+  if (use.lost == 0) return;
+  const auto* const block = block_at(use, address);
+  TORCH_CHECK(block == nullptr || !block->lost, "npu:", device, ": ", *block->lost);
+}
+
 void release(void* context) {
   const std::unique_ptr<Block> block(static_cast<Block*>(context));
   auto& book = ledger();
   const std::lock_guard lock(book.mutex);
   auto& use = book.use[block->device];
   if (block->generation != use.generation) return;  // the device that it lay on is gone
+  found(use, *block);
+  use.living.erase(block->address);
   use.released[rounded(block->size)].push_back(block->address);
   use.blocks.decrease(1);
   use.bytes.decrease(block->size);
@@ -125,8 +151,10 @@ c10::DataPtr allocate_on(c10::DeviceIndex device, size_t size) {
   }
   use.blocks.increase(1);
   use.bytes.increase(static_cast<int64_t>(size));
-  return {pointer_to(device, use.generation, *address),
-          new Block{device, use.generation, *address, size}, &release, where};
+  auto* const block =
+      new Block{device, use.generation, *address, size, use.position, /*lost=*/nullptr};
+  use.living[*address] = block;
+  return {pointer_to(device, use.generation, *address), block, &release, where};
 }
 
 void resize_storage(const c10::Storage& storage, size_t size) {
@@ -134,7 +162,11 @@ void resize_storage(const c10::Storage& storage, size_t size) {
   TORCH_CHECK(impl->resizable(), "npu: this storage cannot be resized");
   auto fresh = allocate_on(storage.device().index(), size);
   const size_t kept = std::min(size, storage.nbytes());
-  if (kept) allocator()->copy_data(fresh.get(), storage.data(), kept);
+  if (kept) {
+    check_alive(storage.data());
+    allocator()->copy_data(fresh.get(), storage.data(), kept);
+    note_stored(fresh.get(), kept);
+  }
   impl->set_data_ptr_noswap(std::move(fresh));
   impl->set_nbytes(size);
 }
@@ -160,7 +192,44 @@ void forget_memory(c10::DeviceIndex device) {
                   .blocks = {},
                   .bytes = {},
                   .reserved = {},
-                  .released = {}};
+                  .released = {},
+                  .living = {}};
+}
+
+uint64_t next_position(int device) {
+  auto& book = ledger();
+  const std::lock_guard lock(book.mutex);
+  return book.use[static_cast<c10::DeviceIndex>(device)].position++;
+}
+
+void mark_lost(int device, uint64_t from, const std::string& reason) {
+  const auto shared = std::make_shared<const std::string>(reason);
+  auto& book = ledger();
+  const std::lock_guard lock(book.mutex);
+  auto& use = book.use[static_cast<c10::DeviceIndex>(device)];
+  for (const auto& [address, block] : use.living) {
+    if (block->born < from || block->lost) continue;
+    block->lost = shared;
+    ++use.lost;
+  }
+}
+
+void note_stored(const void* pointer, size_t size) {
+  auto& book = ledger();
+  const std::lock_guard lock(book.mutex);
+  auto& use = book.use[device_of(pointer)];
+  ++use.position;
+  auto* const block = block_at(use, address_of(pointer));
+  if (block == nullptr || block->address != address_of(pointer) || size < block->size) return;
+  found(use, *block);
+  block->born = 0;  // the host's stores are made also after a fault
+}
+
+void check_computed(int device, const std::vector<uint64_t>& addresses) {
+  auto& book = ledger();
+  const std::lock_guard lock(book.mutex);
+  const auto& use = book.use[static_cast<c10::DeviceIndex>(device)];
+  for (const uint64_t address : addresses) check_not_lost(use, device, address);
 }
 
 void check_alive(const void* pointer) {
@@ -168,8 +237,10 @@ void check_alive(const void* pointer) {
   auto& book = ledger();
   const std::lock_guard lock(book.mutex);
   const auto device = device_of(pointer);
-  TORCH_CHECK(generation_of(pointer) == book.use[device].generation, "npu:", int(device),
+  const auto& use = book.use[device];
+  TORCH_CHECK(generation_of(pointer) == use.generation, "npu:", int(device),
               ": the memory of this tensor is gone: its device was closed and opened anew");
+  check_not_lost(use, device, address_of(pointer));
 }
 
 // ---------------------------------------------------------------------- pinned host memory

@@ -37,6 +37,7 @@ struct Batch {
     size_t first_packet;
     ProgramPtr program;
     unsigned long thread;  // that queued it, as Python counts threads
+    uint64_t position;     // see next_position
   };
   std::vector<uint64_t> packets;
   std::vector<uint64_t> contents;

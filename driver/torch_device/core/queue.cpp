@@ -36,8 +36,8 @@ std::vector<uint64_t> symbols(const Program& program, const std::vector<uint64_t
   return addresses;
 }
 
-void append(Batch& batch, const ProgramPtr& program, const std::vector<uint64_t>& operands,
-            const std::vector<c10::DataPtr>& temporaries) {
+void append(int device, Batch& batch, const ProgramPtr& program,
+            const std::vector<uint64_t>& operands, const std::vector<c10::DataPtr>& temporaries) {
   const size_t first = batch.packets.size(), contents = batch.contents.size();
   const auto split = program->image.begin() + static_cast<std::ptrdiff_t>(program->packet_words);
   batch.packets.insert(batch.packets.end(), program->image.begin(), split);
@@ -49,7 +49,8 @@ void append(Batch& batch, const ProgramPtr& program, const std::vector<uint64_t>
                         : batch.contents[contents + word - program->packet_words];
     patched += at[symbol];
   }
-  batch.ops.push_back({first / kWordsPerPacket, program, PyThread_get_thread_ident()});
+  batch.ops.push_back(
+      {first / kWordsPerPacket, program, PyThread_get_thread_ident(), next_position(device)});
 }
 
 }  // namespace
@@ -70,7 +71,8 @@ void enqueue(int device, const ProgramPtr& program, const std::vector<uint64_t>&
   while (needed && batch.contents.size() * kWordBytes + needed > batch.capacity) {
     callbacks().submit(device, needed);
   }
-  append(batch, program, operands, temporaries);
+  check_computed(device, operands);  // another thread may have heard of a fault since
+  append(device, batch, program, operands, temporaries);
   if (batch.packets.size() >= kBatchPackets * kWordsPerPacket) callbacks().submit(device, 0);
 }
 
