@@ -7,6 +7,7 @@ through a descriptor. It decides layout only; the lowering rules decide which pa
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from math import prod
 
@@ -42,6 +43,8 @@ class ProgramBuilder:
     what packets cannot express.
 
     `operands`: the buffers of the call; others that packets name follow in order of use.
+    `stream`: what a random op draws. `op_number`: what it draws has the address of this buffer,
+    an operand without content, for its number; the stream's own is 0 then.
     """
 
     def __init__(
@@ -50,11 +53,13 @@ class ProgramBuilder:
         hw: HwConfig,
         stream: RandomStream | None = None,
         operands: Sequence[Buffer] = (),
+        op_number: Buffer | None = None,
     ) -> None:
         self.hw = hw
         """The hardware that the program is for."""
         self._op = op
         self._stream = stream
+        self._op_number = op_number
         self._packets: list[tuple[Packet, tuple[Buffer | None, ...]]] = []
         self._encoder = OperandEncoder(self.unsupported, self._descriptor)
         self._sections = Sections()
@@ -98,6 +103,16 @@ class ProgramBuilder:
         if self._stream is None:
             raise self.unsupported("stream", None, "the seed and the number of a random op")
         return self._stream
+
+    def counter(self) -> tuple[TensorView, ...]:
+        """Words 1 to 3 of the stream's counter as 0-d int32 operands, without a packet."""
+        zero, *number = self.stream.counter
+        described = () if self._op_number is None else (self._op_number,)
+        # The number comes first, where its 64 bits are one word of the image, and can be relocated.
+        data = struct.pack("<III", *number, zero)
+        section = self._sections.add("constant", len(data), data, described)
+        line = dense(section, DType.INT32, (len(data) // 4,))
+        return tuple(line.selected(0, at) for at in (2, 0, 1))
 
     def table(self, dtype: DType, values: Sequence[float]) -> TensorView:
         """Numbers that follow from sizes and scalars alone, one line of them in memory."""

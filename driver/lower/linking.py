@@ -35,7 +35,8 @@ class _Part:
     buffer: Buffer
     content: bytes
     described: tuple[Buffer, ...]
-    """Buffer i has the address in the first word of descriptor i of the content."""
+    """Buffer i has the address in the first word of descriptor i of the content; of a constant, the
+    one buffer has it in the first word."""
 
 
 class Sections:
@@ -106,8 +107,8 @@ class Sections:
     def _behind(self, buffer: Buffer) -> Iterator[Buffer]:
         yield buffer
         part = self._parts.get(buffer)
-        if part is not None:
-            yield from part.described
+        for described in () if part is None else part.described:
+            yield from self._behind(described)
 
     def _lifetimes(self, packets: Sequence[Collected]) -> dict[Buffer, tuple[int, int]]:
         """First and last packet that names each buffer."""

@@ -11,9 +11,7 @@ from collections.abc import Sequence
 
 from driver.isa import DType
 from driver.lower.builder import ProgramBuilder
-from driver.lower.convert import constant
 from driver.lower.positions import positions
-from driver.random_stream import RandomStream
 from driver.runtime.views import TensorView
 
 ROUNDS = 10
@@ -54,12 +52,10 @@ def permute(
 
 def words(b: ProgramBuilder, count: int) -> TensorView:
     """The words of elements 0 … count − 1 of this op's stream, as one dimension of int32."""
-    stream: RandomStream = b.stream
     blocks = -(-count // 4)
     made = b.temp(DType.INT32, (blocks, 4))
     number = positions(b, blocks)
-    fixed = [constant(b, word, DType.INT32) for word in stream.counter]
-    permute(b, (number, *fixed), stream.key, [made.selected(1, word) for word in range(4)])
+    permute(b, (number, *b.counter()), b.stream.key, [made.selected(1, word) for word in range(4)])
     return made.reshaped((count,), (1,))
 
 

@@ -61,6 +61,7 @@ from driver.lower import (
 from driver.lower.builder import ProgramBuilder
 from driver.lower.registry import Arg, Lowering, LoweringTable, RuleFunction, views_in
 from driver.random_stream import RandomStream
+from driver.runtime.buffer import Buffer
 from driver.runtime.program import Program
 from driver.runtime.views import TensorView
 
@@ -115,18 +116,20 @@ def lower(
     hw: HwConfig,
     stream: RandomStream | None = None,
     rule: str | None = None,
+    op_number: Buffer | None = None,
 ) -> Program:
     """The program of one op, called with torch's arguments, tensors as views of buffers.
 
     `results`: views for the outputs, in the op's order, with torch's sizes and types; None for a
     result that is no tensor. An op without elements has no packets. `stream`: what a random op
     draws. `rule`: the name of the rule to use (see `rules`), by default the best one. The buffers
-    of args, kwargs and results are the program's operands, in this order.
+    of args, kwargs and results are the program's operands, in this order; then comes `op_number`,
+    if what the op draws needs it: its address is the op's number, and the stream's is 0.
     UnsupportedOp when the NPU cannot run it.
     """
     lowering = _row(op)
     operands = dict.fromkeys(view.buffer for view in views_in((*args, *kwargs.values(), *results)))
-    builder = ProgramBuilder(op, hw, stream, tuple(operands))
+    builder = ProgramBuilder(op, hw, stream, tuple(operands), op_number)
     if any(view is not None and view.count for view in results):
         lowering.apply(builder, args, kwargs, tuple(results), rule)
     return builder.program()

@@ -164,8 +164,8 @@ def _run_row(
 
 
 def _is_lasting(arrived: ArrivingOp) -> bool:
-    """Whether equal calls do the same with their tensors."""
-    return not (arrived.random or arrived.returns_number or arrived.row in DATA_DEPENDENT)
+    """Whether equal calls do the same with their tensors; of a random op all but the number."""
+    return not (arrived.returns_number or arrived.row in DATA_DEPENDENT)
 
 
 def _queue_row(

@@ -150,7 +150,10 @@ class OpenDevice:
             if debug.prints(debug.PACKETS):
                 for packet in found.program.packets:
                     debug.line("PACKET", f"{Opcode(packet.opcode).name} for {row}")
-            _core.enqueue(self.index, found.queued, [addresses[at] for at in found.begins])
+            operands = [addresses[at] for at in found.begins]
+            if found.is_numbered and stream is not None:
+                operands.append(stream.op)
+            _core.enqueue(self.index, found.queued, operands)
             return found if found.is_replayed else None
         fresh: list[TensorView | None] = []
         try:

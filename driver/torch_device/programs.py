@@ -53,6 +53,10 @@ class RememberedProgram:
     """How many of them are arguments."""
     may_write_to_operands: bool
     """Whether results may be operands, where a tensor of the call is both."""
+    seed: int | None
+    """Of a random op: that of the generator which the program is for."""
+    is_numbered: bool
+    """Whether one more operand has the number of the random op for an address."""
     is_replayed: bool
     """Whether the core may keep it for equal calls: not one that would take much memory there."""
 
@@ -89,7 +93,7 @@ class ProgramCache:
 
         UnsupportedOp when the NPU cannot run it.
         """
-        row, args, kwargs, results, _ = call
+        row, args, kwargs, results, stream = call
         tensors: list[TensorView] = []
         given = tuple([_signature(value, tensors) for value in args])
         named = tuple([(name, _signature(value, tensors)) for name, value in kwargs.items()])
@@ -97,8 +101,8 @@ class ProgramCache:
         wanted = tuple([_signature(view, tensors) for view in results])
         addresses = [tensor.offset_bytes for tensor in tensors]
         same = tuple([addresses.index(address) for address in addresses])
-        key = (row, given, named, wanted, same)
-        found = self._known.get(key) if call.stream is None else None
+        key = (row, given, named, wanted, same, None if stream is None else stream.seed)
+        found = self._known.get(key)
         if found is None:
             kept = self._is_worth_keeping(call, key)
             found = self._lowered(call, _on_buffers(tensors, same), arguments, kept)
@@ -108,8 +112,6 @@ class ProgramCache:
 
     def _is_worth_keeping(self, call: RowCall, key: object) -> bool:
         """A call with a number only when it comes again: optimizers have new ones at every step."""
-        if call.stream is not None:
-            return False
         if not any(isinstance(value, float) for value in (*call.args, *call.kwargs.values())):
             return True
         again = self._seen.get(hash(key)) is not None
@@ -124,13 +126,18 @@ class ProgramCache:
         given = [_replaced(value, replaced) for value in args]
         named = {name: _replaced(value, replaced) for name, value in kwargs.items()}
         outputs = [None if view is None else next(replaced) for view in results]
-        lowered = lower(row, given, named, outputs, self._config, stream)
+        number = Buffer(0, name="op number")
+        if stream is not None:
+            stream = replace(stream, op=0)
+        lowered = lower(row, given, named, outputs, self._config, stream, op_number=number)
         program = fused_program(lowered, self._config)
         buffers = [shape.buffer for shape in shapes]
         return RememberedProgram(
             program=program,
             queued=_queued(row, program),
-            begins=tuple(buffers.index(buffer) for buffer in program.operands),
+            begins=tuple(buffers.index(b) for b in program.operands if b is not number),
+            seed=None if stream is None else stream.seed,
+            is_numbered=number in program.operands,
             shapes=shapes,
             extents=tuple(shape.extent_bytes for shape in shapes),
             arguments=arguments,

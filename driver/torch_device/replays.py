@@ -63,7 +63,7 @@ def remember(signature: CallSignature, call: QueuedCall, found: RememberedProgra
         for x, number in zip(results, made, strict=True)
     ]
     begins = [numbers[at] for at in found.begins]
-    _core.remember(key, op, found.queued, begins, described, overlaps)
+    _core.remember(key, op, found.queued, begins, described, overlaps, found.seed)
 
 
 def _operands(args: Sequence[Any], kwargs: Mapping[str, Any], outs: Collection[str]) -> list[int]:

@@ -107,8 +107,8 @@ using Overlap = std::tuple<size_t, size_t, size_t, size_t, bool>;
 
 void remember(const nb::bytes& key, nb::handle op, const npu::ProgramPtr& program,
               const std::vector<size_t>& operands, const nb::list& results,
-              const std::vector<Overlap>& overlaps) {
-  npu::Replay replay{program, operands, {}, {}};
+              const std::vector<Overlap>& overlaps, std::optional<uint64_t> seed) {
+  npu::Replay replay{program, operands, {}, {}, seed};
   for (const nb::handle described : results) replay.results.push_back(result(described));
   for (const auto& [to, to_size, from, from_size, together] : overlaps) {
     replay.overlaps.push_back({to, to_size, from, from_size, together});

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -118,6 +119,8 @@ struct Generator final : c10::GeneratorImpl {
   c10::intrusive_ptr<c10::TensorImpl> get_state() const override;
   // The stream of one op: (seed, number). The next call gives the next number.
   std::pair<uint64_t, uint64_t> next_stream();
+  // The number of the next stream if it is one of this seed; else none is taken.
+  std::optional<uint64_t> next_number(uint64_t seed);
 
  private:
   Generator* clone_impl() const override;

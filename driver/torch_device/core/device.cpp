@@ -174,6 +174,11 @@ std::pair<uint64_t, uint64_t> Generator::next_stream() {
   const std::lock_guard lock(mutex_);
   return {seed_, next_op_++};
 }
+std::optional<uint64_t> Generator::next_number(uint64_t seed) {
+  const std::lock_guard lock(mutex_);
+  if (seed != seed_) return std::nullopt;
+  return next_op_++;
+}
 Generator* Generator::clone_impl() const {
   auto* copy = new Generator(device_.index());
   copy->seed_ = seed_;

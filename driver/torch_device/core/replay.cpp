@@ -2,6 +2,7 @@
 // Calls that were made before, by their signature.
 #include "replay.h"
 
+#include <ATen/Context.h>
 #include <ATen/EmptyTensor.h>
 #include <c10/core/DeviceGuard.h>
 #include <torch/csrc/autograd/python_variable.h>
@@ -72,6 +73,16 @@ Handle made(const Replay::Result& result, const Signature& call, std::vector<uin
   return Handle(THPVariable_Wrap(std::move(tensor)));
 }
 
+// Adds the number of the op's stream, if it draws from one. False: the seed is another by now.
+bool add_number(const Replay& replay, int device, std::vector<uint64_t>& operands) {
+  if (!replay.seed) return true;
+  const at::Device where(kNpu, static_cast<c10::DeviceIndex>(device));
+  const auto& generator = at::globalContext().defaultGenerator(where);
+  const auto number = generator.get<Generator>()->next_number(*replay.seed);
+  if (number && operands.size() < replay.program->operands) operands.push_back(*number);
+  return number.has_value();
+}
+
 }  // namespace
 
 void remember(const std::string& key, PyObject* op, Replay replay) {
@@ -104,6 +115,7 @@ PyObject* replayed(const Signature& call) {
   for (const auto& result : replay->results) results.push_back(made(result, call, addresses));
   std::vector<uint64_t> operands;
   for (const size_t at : replay->operands) operands.push_back(addresses[at]);
+  if (!add_number(*replay, call.device, operands)) return nullptr;
   enqueue(call.device, replay->program, operands);
   if (results.size() == 1) return results[0].release();
   Handle tuple(PyTuple_New(static_cast<Py_ssize_t>(results.size())));

@@ -47,6 +47,9 @@ struct Replay {
   std::vector<size_t> operands;  // numbers of the call's tensors, then of the results
   std::vector<Result> results;
   std::vector<Overlap> overlaps;
+  // Of a random op: the seed of the device's generator. If the program has an operand more, its
+  // address is the number of the stream.
+  std::optional<uint64_t> seed;
 };
 
 // At most so many calls are remembered; the one that was not used for the longest time goes first.
