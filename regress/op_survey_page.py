@@ -16,7 +16,9 @@ _HEAD = """# Ops
 
 Written by `make op-survey`; do not edit. torch {torch} has samples of {ops} ops (`op_db`); at most
 {samples} per op and type run on the cmodel, and every ATen op that torch turns a sample into is
-judged as an op of a capsule is. What torch itself refuses is not counted.
+judged as an op of a capsule is. What torch itself refuses is not counted. This is what a capture
+takes. Device "npu" runs more ([torch-device.md](torch-device.md)), as an op without a row may have
+a formula there; what it refuses is in tests/torch_opinfo_refused.txt.
 
 - works: the op itself has a row in the op table, or costs nothing.
 - decomposed: torch turns the op into others, and these have rows.

@@ -16,9 +16,6 @@ from pathlib import Path
 import pytest
 import torch
 
-from driver.errors import InputError
-from driver.torch_device.settings import DeviceSettings
-
 ROOT = Path(__file__).parents[1]
 Op = Callable[[torch.Tensor], torch.Tensor]
 
@@ -206,7 +203,9 @@ def test_tensors_of_two_devices_are_an_error() -> None:
 
 
 def test_a_tensor_that_does_not_fit_gets_the_numbers_of_the_region() -> None:
-    with pytest.raises(torch.OutOfMemoryError, match=r"npu:0: .*activations.*largest hole"):
+    with pytest.raises(
+        torch.OutOfMemoryError, match=r"npu:0: .*activations.*largest hole.*NPU_CONFIG=train"
+    ):
         torch.empty(1 << 30, device="npu")
     assert torch.ones(2, device="npu").sum().item() == 2
 
@@ -318,38 +317,6 @@ def test_torch_alone_loads_no_op_table() -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_without_its_core_there_is_a_warning_and_torch_works() -> None:
-    done = run_python(
-        "import sys\n"
-        "sys.modules['driver.torch_device._core'] = None\n"
-        "import torch\n"
-        "print(torch.ones(2).sum().item())\n"
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == "2.0\n"
-    assert "no device npu" in done.stderr
-    assert "make setup" in done.stderr
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "expected"),
-    [
-        ("NPU_DEVICES", "0", "a number, 1 to 16"),
-        ("NPU_DEVICES", "many", "a number, 1 to 16"),
-        ("NPU_BACKEND", "abacus", "one of null, cmodel, rtl"),
-    ],
-)
-def test_a_wrong_setting_is_named(name: str, value: str, expected: str) -> None:
-    with pytest.raises(InputError, match=f"environment: {name}: got {value}, .*{expected}"):
-        DeviceSettings.from_environment({name: value})
-
-
-def test_with_a_wrong_setting_torch_works_without_the_device() -> None:
-    done = run_python("import torch; print(torch.ones(2).sum().item())", NPU_DEVICES="none")
-    assert done.stdout == "2.0\n"
-    assert "no device npu: environment: NPU_DEVICES: got none" in done.stderr
-
-
 STEP = """
 import torch
 torch.manual_seed(1)
@@ -391,10 +358,3 @@ def test_thousands_of_ops_keep_no_memory() -> None:
         x @ x + x
     assert torch.npu.memory_allocated() == before
     assert torch.npu.memory_summary().partition("peak")[0] == used.partition("peak")[0]
-
-
-def test_the_environment_turns_fusion_off() -> None:
-    assert DeviceSettings.from_environment({}).fusion
-    assert not DeviceSettings.from_environment({"NPU_FUSION": "0"}).fusion
-    with pytest.raises(InputError, match="NPU_FUSION"):
-        DeviceSettings.from_environment({"NPU_FUSION": "off"})

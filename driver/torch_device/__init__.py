@@ -9,20 +9,18 @@ from __future__ import annotations
 
 import warnings
 
-from driver.errors import InputError
-
 
 def autoload() -> None:
     """Make the device known to torch. Any number of calls is fine.
 
-    Without the C++ core, with one of another torch, or with wrong settings there is a warning and
-    no device: a program that does not ask for it goes on.
+    Without the C++ core, or with one of another torch, there is a warning and no device: a program
+    that does not ask for it goes on.
     """
     from driver.torch_device.registration import CoreMissing, register  # noqa: PLC0415
 
     try:
         register()
-    except (CoreMissing, InputError) as error:
+    except CoreMissing as error:
         warnings.warn(f"no device npu: {error}", RuntimeWarning, stacklevel=2)
 
 

@@ -20,8 +20,10 @@ import torch
 
 from driver.backend import check_name
 from driver.backend.named import MOST_DEVICES
-from driver.errors import InfrastructureError, OutOfMemory
+from driver.config import CONFIG_FILE, load_configs
+from driver.errors import InfrastructureError, InputError, OutOfMemory
 from driver.torch_device import _core, keyboard_interrupt
+from driver.torch_device.debug import size_text
 from driver.torch_device.settings import DeviceSettings
 
 if TYPE_CHECKING:
@@ -37,8 +39,10 @@ _PRIVATE = range(MOST_DEVICES, 31)
 class DevicePool:
     """The devices by number, each opened at its first use."""
 
-    def __init__(self, settings: DeviceSettings) -> None:
+    def __init__(self, settings: DeviceSettings, refused: InputError | None = None) -> None:
+        """`refused`: what is wrong with the environment, raised where a device is wanted."""
         self.settings = settings
+        self._refused = refused
         self.forked = False
         """Whether this process was forked from one that had devices open."""
         self._open: dict[int, OpenDevice] = {}
@@ -47,10 +51,21 @@ class DevicePool:
         os.register_at_fork(after_in_child=self._abandon)
         atexit.register(self._end)
 
+    @classmethod
+    def from_environment(cls) -> DevicePool:
+        """Those that the environment asks for. A wrong variable is an error of the first tensor on
+        them: a program without one goes on."""
+        try:
+            return cls(DeviceSettings.from_environment())
+        except InputError as error:
+            return cls(DeviceSettings(), error)
+
     def __getitem__(self, index: int) -> OpenDevice:
         found = self._open.get(index) or self._private.get(index)
         if found is not None:
             return found
+        if self._refused is not None:
+            raise self._refused.with_traceback(None)
         if self.forked:
             raise InfrastructureError(
                 "npu: devices cannot be used in a process that was forked from one that uses "
@@ -135,7 +150,7 @@ class DevicePool:
         self._open = {}
 
 
-POOL = DevicePool(DeviceSettings.from_environment())
+POOL = DevicePool.from_environment()
 """The devices of this process."""
 
 
@@ -145,7 +160,19 @@ def torch_memory_errors(device: int) -> Iterator[None]:
     try:
         yield
     except OutOfMemory as error:
-        raise torch.OutOfMemoryError(f"npu:{device}: {error}") from error
+        raise torch.OutOfMemoryError(f"npu:{device}: {error}{_more_memory(error)}") from error
+
+
+def _more_memory(error: OutOfMemory) -> str:
+    """Which configuration has most of it, where another one has more."""
+    sizes = {
+        name: config.memory.regions.named()[error.region].size_bytes
+        for name, config in load_configs(CONFIG_FILE).items()
+    }
+    most = max(sizes, key=lambda name: sizes[name])
+    if sizes[most] <= sizes[POOL.settings.config]:
+        return ""
+    return f"; NPU_CONFIG={most} has {size_text(sizes[most])}"
 
 
 # ---------------------------------------------------------------------- what the C++ core calls
