@@ -304,5 +304,7 @@ def _broken(spec: RunSpec, what: str, seconds: float) -> _Judged:
 
 def _artefacts(spec: RunSpec) -> tuple[Path, ...]:
     names = [RESULT_FILE, JUNIT_FILE, LOG_FILE]
-    waves = sorted(path.name for path in spec.out.glob("waves.*"))
-    return tuple(spec.out / name for name in [*names, *waves])
+    waves = sorted(
+        path for at in (".", f"{COCOTB_FOLDER}/*") for path in spec.out.glob(f"{at}/waves.*")
+    )
+    return (*(spec.out / name for name in names), *waves)

@@ -197,7 +197,7 @@ def test_runs_to_its_end_and_compares(test: type) -> None:
 
 @pytest.mark.parametrize("wrong", [WrongMemory, WrongRegister])
 def test_wrong_device_is_a_mismatch(wrong: type[ModelDevice]) -> None:
-    with pytest.raises(Mismatch, match=r"mismatches, (memory, byte|register)"):
+    with pytest.raises(Mismatch, match=r"(memory, byte|register) .*; (\d+ commands q|before any)"):
         on_backend(_overlap.FailsInTheMiddle)(CONFIG, 1, wrong(CONFIG), 1.0).execute()
 
 

@@ -17,7 +17,7 @@ from driver.results import OpEvent, RunResult, RunSpec
 from tb.env import runner
 from tb.env.handover import SUMMARY_FILE
 from tb.env.tally import check_tally
-from tb.env.verdict import VERDICTS, Mismatch, expect, expect_bytes
+from tb.env.verdict import Mismatch, expect, expect_bytes
 from tb.ops.stopped import RunBroken
 from tb.sim.cocotb_run import CocotbResult, CocotbRun
 
@@ -36,7 +36,6 @@ def test_a_mismatch_says_what_was_read_where_and_what_was_expected() -> None:
         expect_bytes("memory", 0, b"abc", b"abcd")
     expect("register ID", 2, 2)
     expect_bytes("memory", 0, b"ab", b"ab")
-    assert Mismatch.__name__ in VERDICTS
 
 
 @pytest.mark.parametrize(
@@ -93,11 +92,10 @@ def bench(
     return runner.run_bench(spec, config, MODULE, Quiet())  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("kind", sorted(VERDICTS))
 def test_a_device_that_is_wrong_fails_its_test_and_the_others_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    result = bench(tmp_path, monkeypatch, kind)
+    result = bench(tmp_path, monkeypatch, "Mismatch")
     assert [row.status for row in result.ops] == ["pass", "fail", "pass"]
     assert result.ops[1].blame == "rtl" and result.reproduce.endswith("--op 1")
 
@@ -111,7 +109,9 @@ def test_an_assertion_of_the_rtl_is_a_failed_test(
     assert result.ops[1].failure.detail == "assertion AwLegal failed"
 
 
-@pytest.mark.parametrize("kind", ["AttributeError", "AssertionError", "InfrastructureError", ""])
+@pytest.mark.parametrize(
+    "kind", ["AttributeError", "AssertionError", "InfrastructureError", "SimTimeoutError", ""]
+)
 def test_a_broken_bench_is_not_the_devices_fault(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:

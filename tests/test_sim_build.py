@@ -316,7 +316,9 @@ def test_the_behavioural_array_is_another_simulator() -> None:
 
 
 def test_path_with_a_space_is_refused(project: BuildSpec, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"path: got .*my build, expected a path without spaces"):
+    with pytest.raises(
+        InputError, match=r"build folder: path: got .*my build, expected a path without spaces"
+    ):
         build(replace(project, build_root=tmp_path / "my build"))
     assert not (tmp_path / "my build").exists()
 

@@ -19,7 +19,7 @@ from tb.agents.axil import AxilAgent, AxilItem
 from tb.agents.channel import OKAY, SLVERR
 from tb.agents.host import HostAgent, HostItem
 from tb.agents.packet_queue import PacketQueue, Way
-from tb.env.verdict import expect
+from tb.env.verdict import expect, located
 from tb.seqs.access import perform
 
 
@@ -38,6 +38,7 @@ class CommandDriver(uvm_driver):
     def build_phase(self) -> None:
         self.axil: AxilAgent = ConfigDB().get(self, "", "axil")
         self.host: HostAgent = ConfigDB().get(self, "", "host")
+        self.where = ConfigDB().get(self, "", "where")
         entries = ConfigDB().get(self, "", "ring_entries")
         self.queue, self.second = (
             PacketQueue(self.read, self.write, self._store, base, entries, registers)
@@ -50,7 +51,8 @@ class CommandDriver(uvm_driver):
         while True:
             item: CommandItem = await self.seq_item_port.get_next_item()
             queue = self.second if item.way is Way.SECOND_RING else self.queue
-            await queue.queue(item.packets, item.way)
+            with located(self.where):
+                await queue.queue(item.packets, item.way)
             self.seq_item_port.item_done()
 
     async def read(self, offset: int) -> int:

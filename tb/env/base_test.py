@@ -13,8 +13,10 @@ from typing import Any
 
 import cocotb
 from cocotb.triggers import ClockCycles, RisingEdge, SimTimeoutError, with_timeout
+from cocotb.utils import get_sim_time
 from pyuvm import ConfigDB, uvm_test
 
+from driver.backend.ports import describe
 from driver.config import load_config
 from driver.isa import Packet
 from driver.results import RunSpec, read_json
@@ -28,7 +30,7 @@ from tb.env.env import NpuEnv
 from tb.env.handover import SPEC_VARIABLE, SUMMARY_FILE
 from tb.env.memory import DpiMemory, RamMemory
 from tb.env.verbs import RING_ENTRIES, DeviceVerbs
-from tb.env.verdict import expect
+from tb.env.verdict import Mismatch, expect, located
 from tb.seqs.access import perform
 
 _RESET_CYCLES = 5
@@ -43,6 +45,8 @@ class BusTest(DeviceVerbs, uvm_test):
 
     own_ram = False
     """Put cocotbext-axi's RAM in the place of the DPI DRAM."""
+    limit_ms = 4
+    """Of simulated time: a device that hangs ends as a failure."""
     slow_host = False
     """The host on s_axi takes answers late and in runs."""
 
@@ -62,6 +66,7 @@ class BusTest(DeviceVerbs, uvm_test):
             "ring_bases": (self.ring_base, self.second_ring_base),
             "ring_entries": RING_ENTRIES,
             "records": self.records,
+            "where": self._where,
         }
         for name, value in shared.items():
             ConfigDB().set(None, "*", name, value)
@@ -74,14 +79,21 @@ class BusTest(DeviceVerbs, uvm_test):
 
     async def run_phase(self) -> None:
         self.raise_objection()
+        with located(self._where):
+            try:
+                await with_timeout(self._run(), self.limit_ms, "ms")
+            except SimTimeoutError:
+                raise Mismatch(f"hung: no end in {self.limit_ms} ms of simulated time") from None
+        self._write_summary()
+        self.drop_objection()
+
+    async def _run(self) -> None:
         await self._reset()
         await self.at_reset()
         await self.bring_up()
         await self.stimulus()
         await self.settle()
         self.found.compare_memory()
-        self._write_summary()
-        self.drop_objection()
 
     async def stimulus(self) -> None:
         """What the test does."""
@@ -102,6 +114,7 @@ class BusTest(DeviceVerbs, uvm_test):
         await self.env.command.driver.refused(offset, self.rng.getrandbits(32))
 
     async def queue(self, packets: list[Packet], way: Way) -> None:
+        self.found.history.note(packets, way)
         await perform(self.env.command.sequencer, CommandItem(packets, way))
 
     async def resync(self) -> None:
@@ -155,6 +168,12 @@ class BusTest(DeviceVerbs, uvm_test):
         expect(f"response to a {how} of {where}", item.response, response)
 
     # ------------------------------------------------------------------ own
+    def _where(self) -> str:
+        cycle = int(get_sim_time("ns")) // _PERIOD_NS
+        signals = (self.dut.waiting, self.dut.open_reads, self.dut.open_writes)
+        ports = describe(*(int(signal.value) for signal in signals))
+        return "; ".join([f"cycle {cycle}, {self.found.history.progress()}", *ports])
+
     async def _reset(self) -> None:
         dut = self.dut
         dut.dram_on.value = int(not self.own_ram)
@@ -170,7 +189,6 @@ class BusTest(DeviceVerbs, uvm_test):
         summary = {
             "compared": self.found.total,
             "by kind": self.found.compared,
-            "mismatches": self.found.mismatches,
             "commands": self.env.scoreboard.commands.total,
         }
         Path(SUMMARY_FILE).write_text(json.dumps(summary), encoding="utf-8")

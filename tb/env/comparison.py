@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares a device with the model: registers when they are read, memory that either has written.
+The first difference ends the test.
 
 Knows no pins: the scoreboard of the UVM bench and the bench on a backend use the same rules.
 """
@@ -13,13 +14,14 @@ from dataclasses import dataclass, field
 from driver.backend.shared_memory import PAGE_BYTES
 from driver.isa import COMPLETION_BYTES, COMPLETION_TIMING_BYTES, csr
 from golden.backend import CmodelBackend
+from tb.env.history import CommandHistory
 from tb.env.memory import BenchMemory
 from tb.env.tally import Compared
 from tb.env.verdict import Mismatch
 
 log = logging.getLogger(__name__)
 
-_MAX_REPORTED = 8
+_MAX_LOGGED = 8
 STEADY_REGISTERS = frozenset(
     {
         csr.ID,
@@ -106,7 +108,11 @@ class DeviceComparison:
     """Registers, and bytes of memory and of the host's reads."""
     idle: bool = False
     """Set by the test while nothing is queued."""
-    mismatches: list[str] = field(default_factory=list)
+    history: CommandHistory = field(init=False)
+    """What the test queued."""
+
+    def __post_init__(self) -> None:
+        self.history = CommandHistory(self.memory.read)
 
     @property
     def total(self) -> int:
@@ -114,16 +120,18 @@ class DeviceComparison:
         return self.compared.total()
 
     def compare_register(self, offset: int, value: int) -> None:
-        """What the device answered. Registers that depend on time are compared while idle only."""
+        """What the device answered. Registers that depend on time are compared while idle only.
+        Mismatch."""
         if not (offset in STEADY_REGISTERS or (self.idle and offset in IDLE_REGISTERS)):
             return
         self.compared["registers"] += 1
         expected = self.model.read_csr(offset)
         if value != expected:
-            self._report(f"register {offset:#05x}: device {value:#x}, model {expected:#x}")
+            raise Mismatch(f"register {offset:#05x}: device {value:#x}, model {expected:#x}")
 
     def compare_bytes(self, what: Compared, address: int, actual: bytes) -> None:
-        """Byte for byte, but for the timing fields of completion records."""
+        """Byte for byte, but for the timing fields of completion records. Mismatch, which names the
+        command whose result differs."""
         expected = self.model.read_memory(address, len(actual))
         self.compared[what] += len(actual)
         if actual == expected:
@@ -133,11 +141,16 @@ class DeviceComparison:
             for at, (left, right) in enumerate(zip(actual, expected, strict=True), start=address)
             if left != right and not self._is_timing(at)
         ]
-        for at in wrong[:_MAX_REPORTED]:
-            self._report(
-                f"{what}, byte {at:#x}: device {actual[at - address]:#04x}, "
-                f"model {expected[at - address]:#04x} (of {len(wrong)} bytes that differ)"
-            )
+        count = f"(of {len(wrong)} bytes that differ)"
+        texts = [
+            f"{what}, byte {at:#x}: device {actual[at - address]:#04x}, "
+            f"model {expected[at - address]:#04x} {count}"
+            for at in wrong[:_MAX_LOGGED]
+        ]
+        for text in texts:
+            log.error("%s", text)
+        if texts:
+            raise Mismatch(" ".join([texts[0], self.history.writer_of(wrong[0])]).strip())
 
     def compare_records(self) -> None:
         """Those of the last commands, before others take their places."""
@@ -148,15 +161,6 @@ class DeviceComparison:
         """All pages that the device or the model wrote."""
         for page in sorted(self.memory.dirty_pages() | set(self.model.dirty_pages())):
             self.compare_bytes("memory", page, self.memory.read(page, PAGE_BYTES))
-
-    def check(self) -> None:
-        """Mismatch when anything differed."""
-        if self.mismatches:
-            raise Mismatch(f"{len(self.mismatches)} mismatches, {self.mismatches[0]}")
-
-    def _report(self, text: str) -> None:
-        self.mismatches.append(text)
-        log.error("%s", text)
 
     def _is_timing(self, address: int) -> bool:
         return any(

@@ -13,7 +13,7 @@ from tb.env.scoreboard import Scoreboard
 
 
 class NpuEnv(uvm_env):
-    """Expects in the ConfigDB: dut, memory, model, records, ring_bases, ring_entries."""
+    """Expects in the ConfigDB: dut, memory, model, records, ring_bases, ring_entries, where."""
 
     def build_phase(self) -> None:
         self.axil = AxilAgent("axil", self)

@@ -37,7 +37,7 @@ from tb.checks import check_row, checks_result, picked
 from tb.env.comparison import DeviceComparison
 from tb.env.tally import check_tally
 from tb.env.verbs import RING_ENTRIES, DeviceVerbs
-from tb.env.verdict import Mismatch
+from tb.env.verdict import Mismatch, located
 from tb.ops.runner import RunObserver
 from tb.ops.stopped import RunBroken
 
@@ -107,8 +107,8 @@ class OnBackend(DeviceVerbs):
         self._device.set_dram(latency, self.dram_stall, self.rng.getrandbits(32))
         self._device.reset()
         self._device.clear_dirty()
-        _to_its_end(self._whole())
-        self._found.check()
+        with located(self._found.history.progress):
+            _to_its_end(self._whole())
         check_tally(self._found.compared, [k for k in self.compares if k != _HOST_READS], 0)
         return self._found.total
 
@@ -152,6 +152,7 @@ class OnBackend(DeviceVerbs):
         self.model.write_memory(address, data)
 
     async def queue(self, packets: list[Packet], way: Way) -> None:
+        self._found.history.note(packets, way)
         queue = self._second if way is Way.SECOND_RING else self._queue
         await queue.queue(packets, way)
 

@@ -10,6 +10,7 @@ from tb.agents.command import CommandItem
 from tb.agents.host import HostItem
 from tb.env.comparison import DeviceComparison
 from tb.env.tally import Compared, check_tally
+from tb.env.verdict import located
 
 
 class _ReadCheck(uvm_subscriber):
@@ -17,10 +18,15 @@ class _ReadCheck(uvm_subscriber):
 
     def build_phase(self) -> None:
         self.board: Scoreboard = self.get_parent()
+        self.where = ConfigDB().get(self, "", "where")
 
     def write(self, item: AxilItem | HostItem) -> None:
         if item.write or item.response:
             return
+        with located(self.where):
+            self._compare(item)
+
+    def _compare(self, item: AxilItem | HostItem) -> None:
         if isinstance(item, HostItem):
             self.board.found.compare_bytes("host reads", item.address, item.data)
         else:
@@ -38,7 +44,7 @@ class _CommandCount(uvm_subscriber):
 
 
 class Scoreboard(uvm_component):
-    """Fails the test in its check phase if anything differed, or if nothing was compared."""
+    """Ends the test where anything differs; fails it in the end if nothing was compared."""
 
     def build_phase(self) -> None:
         self.axil = _ReadCheck("axil", self)
@@ -54,5 +60,4 @@ class Scoreboard(uvm_component):
 
     def check_phase(self) -> None:
         """The verdict. Traffic of the test that was not seen is an error of the bench."""
-        self.found.check()
         check_tally(self.found.compared, self.compares, self.host_reads_expected)

@@ -38,6 +38,7 @@ IRQ_ALL = (
     | csr.IRQ_ENABLE_COMPLETE1_MASK
     | csr.IRQ_ENABLE_EMPTY1_MASK
 )
+_IDENTITY = (csr.ID, csr.VERSION, csr.CONFIG)
 _LOG2_ENTRIES = RING_ENTRIES.bit_length() - 1
 
 
@@ -202,7 +203,9 @@ class DeviceVerbs:
         """What a test does before anything is written."""
 
     async def bring_up(self) -> None:
-        """Ring, records and interrupts, as a driver sets them."""
+        """Ring, records and interrupts, as a driver sets them, of the device that is expected."""
+        for offset in _IDENTITY:
+            await self.read(offset)
         await self._bring_up(FIRST_QUEUE, self.ring_base, self.records_base)
         if self.second_in_use:
             await self._bring_up(SECOND_QUEUE, self.second_ring_base, self.second_records_base)

@@ -3,13 +3,22 @@
 
 from __future__ import annotations
 
-VERDICTS = frozenset({"Mismatch", "SimTimeoutError"})
-"""Names of the exceptions that are the device's fault: it did something else than expected, or
-never came to an end. Any other is an error of the bench."""
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 
 class Mismatch(Exception):
-    """The device did something else than expected. The text is one line."""
+    """The device did something else than expected, or never came to an end. The text is one line.
+    Any other exception is an error of the bench."""
+
+
+@contextmanager
+def located(where: Callable[[], str]) -> Iterator[None]:
+    """A Mismatch in the block also says how far the test has come."""
+    try:
+        yield
+    except Mismatch as error:
+        raise Mismatch(f"{error}; {where()}") from None
 
 
 def expect(what: str, actual: object, expected: object) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from tb.sim.spec import (
     SIM_FOLDER,
     TOP,
     TRAINING,
+    WAIVERS,
     BuildSpec,
     BuildVariant,
     digest,
@@ -30,7 +32,8 @@ PREFIX = f"V{TOP}"
 ROOT = f"{PREFIX}___024root"
 """The class of the whole model, and the beginning of its files' names."""
 
-_DEVICE = re.compile(r"^\s*module\s+npu_top\b", re.MULTILINE)
+_MODULE = re.compile(r"^\s*module\s+(\w+)", re.MULTILINE)
+_DEVICE = "npu_top"
 GENERATED_STANDARD = "-std=c++17"
 """The oldest that aligns what `new` makes, as the model needs: with an older one the model of a
 trace build crashes, with a newer one the library's headers are half as long again."""
@@ -51,6 +54,9 @@ OUTPUT_SPLIT = 5000
 larger optimises across more."""
 REWRITES = tuple(sorted((SIM_FOLDER / "rewrite").glob("*.py")))
 """What changes the generated C++ before it is compiled."""
+STRUCTURE = ("MODDUP", "IMPLICIT", "PINMISSING", "MULTIDRIVEN", "LATCH")
+"""Warnings that end the build of RTL that is not this project's, as nothing else looks at it: a
+module twice, a net that is not declared, a pin that is left out, two drivers, a latch."""
 NO_IMPLICIT_NETS = ("-Wwarn-IMPLICIT", "-Werror-IMPLICIT")
 """For RTL with mutants: one that names no signal would be a net of its own, another mutant."""
 
@@ -107,6 +113,10 @@ class BuildPlan:
         """Verilator's, without the sources and the output folder."""
         parameters = [f"-G{name}={value}" for name, value in self.spec.parameters]
         flags = verilator_flags(self.variant)
+        if self.spec.filelist != FILELIST:
+            flags += [f"-W{what}-{name}" for name in STRUCTURE for what in ("warn", "error")]
+            folders = dict.fromkeys(source.parent for source in self.sources)
+            flags += [f"-I{os.path.relpath(folder, REPOSITORY)}" for folder in folders]
         return [*flags, "--top-module", TOP, "--prefix", PREFIX, *parameters]
 
     @property
@@ -165,16 +175,30 @@ def _link_flags(variant: BuildVariant) -> tuple[str, ...]:
     return tuple(flags)
 
 
+def _check_modules(filelist: Path, design: Sequence[Path]) -> None:
+    """InputError unless the design has the device, and each module in one file."""
+    places: dict[str, Path] = {}
+    for source in design:
+        for name in dict.fromkeys(_MODULE.findall(source.read_text(errors="replace"))):
+            first = places.setdefault(name, source)
+            if first is not source:
+                both = [os.path.relpath(path, filelist.parent) for path in (first, source)]
+                value = f"module {name} in {' and in '.join(both)}"
+                raise InputError(filelist, "sources", value, "each module in one file")
+    if _DEVICE not in places:
+        expected = f"one that defines the module {_DEVICE}"
+        raise InputError(filelist, "sources", f"{len(design)} files", expected)
+
+
 def make_plan(spec: BuildSpec) -> BuildPlan:
     """Read the file list, find the tools. InputError and InfrastructureError as build()."""
     variant = variant_named(spec.variant)
-    for path in (REPOSITORY, spec.build_root, spec.filelist):
+    places = {"repository": REPOSITORY, "build folder": spec.build_root, "filelist": spec.filelist}
+    for name, path in places.items():
         if any(character.isspace() for character in str(path)):
-            raise InputError("command line", "path", path, "a path without spaces")
+            raise InputError(name, "path", path, "a path without spaces")
     design = read_filelist(spec.filelist)
-    if not any(_DEVICE.search(source.read_text(errors="replace")) for source in design):
-        expected = "one that defines the module npu_top"
-        raise InputError(spec.filelist, "sources", f"{len(design)} files", expected)
+    _check_modules(spec.filelist, design)
     inside = any(source.name == INSIDE for source in design)
     bench = [source for source in spec.bench if inside or source not in INNER_CHECKERS]
     sources = [*design, *bench]
@@ -186,10 +210,12 @@ def make_plan(spec: BuildSpec) -> BuildPlan:
         sources = [BEHAVIOURAL_ARRAY.get(source, source) for source in sources]
     if variant.mutants:
         from tb.mutants.activation import rewritten_sources  # noqa: PLC0415 - only with mutants
-        from tb.mutants.expression import WAIVERS  # noqa: PLC0415
+        from tb.mutants.expression import WAIVERS as MUTANT_WAIVERS  # noqa: PLC0415
 
         written = rewritten_sources(variant.mutants)
-        sources = [WAIVERS, *(written.get(source, source) for source in sources)]
+        sources = [MUTANT_WAIVERS, *(written.get(source, source) for source in sources)]
+    if spec.filelist != FILELIST:
+        sources.insert(0, WAIVERS)  # it may have the project's generated registers
     if variant.vpi:
         sources.insert(0, HDL_FOLDER / "pins.vlt")
     return BuildPlan(

@@ -18,6 +18,8 @@ from driver.filelist import FILELIST
 REPOSITORY = Path(__file__).resolve().parents[2]
 SIM_FOLDER = REPOSITORY / "tb" / "sim"
 HDL_FOLDER = REPOSITORY / "tb" / "hdl"
+WAIVERS = REPOSITORY / "rtl" / "lint" / "npu.vlt"
+"""Of lint, for generated RTL."""
 BUILD_ROOT = REPOSITORY / "build" / "sim"
 TRAINING = REPOSITORY / "tb" / "training.py"
 """The programs that a profile is taken from."""

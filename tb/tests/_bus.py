@@ -53,16 +53,10 @@ from tb.tests._failing import (
 )
 from tb.tests._rings import RingSizes
 
-_LIMIT = {"timeout_time": 2, "timeout_unit": "ms"}
-"""Of simulated time: a device that hangs ends as a failure."""
 _HOST_BYTES = (300,)
 """Of an access of the host, at most."""
 _SLOW_HOST_BYTES = (300, 300, 300, 20_000)
 """Likewise; some are of many bursts, more than the buffers on the way to a slow host hold."""
-_LONG_LIMIT = {"timeout_time": 6, "timeout_unit": "ms"}
-"""Of the longest test, four times what it needs."""
-_LONGEST_LIMIT = {"timeout_time": 60, "timeout_unit": "ms"}
-"""Of commands of many rows: with the least of every buffer each row costs a latency."""
 _HOST_BEATS = 256
 """What npu_host_write holds of the host's data."""
 _BURST_BYTES = 4096
@@ -84,7 +78,7 @@ _UNLIKELY = (
 """Packets with what random ones seldom have."""
 
 
-@pyuvm.test(**_LIMIT)
+@pyuvm.test()
 class Registers(BusTest):
     """Reset values, what can be written, and what no register answers."""
 
@@ -120,7 +114,7 @@ def _without_a_register(size_bytes: int) -> list[int]:
     return [at for at in free if at < max(csr.REGISTERS) or at % _FAR_STRIDE == 0]
 
 
-@pyuvm.test(**_LIMIT)
+@pyuvm.test()
 class Interrupts(BusTest):
     """Causes of both queues as the model raises them, beside those that are not cleared yet; irq as
     the enable bits say."""
@@ -158,7 +152,7 @@ class Interrupts(BusTest):
             expect(which, await self.irq_after(2), int(bool(causes & enabled)))
 
 
-@pyuvm.test(**_LIMIT)
+@pyuvm.test()
 class Emptied(BusTest):
     """`empty` comes with the last of two commands alone, also of one that was put aside."""
 
@@ -208,12 +202,12 @@ class Emptied(BusTest):
         await self.settle()
 
 
-@pyuvm.test(**_LIMIT)
+@pyuvm.test()
 class CommandCounters(CountedCommands):
     """What commands of each engine add to the counters, and have in their records."""
 
 
-@pyuvm.test(**_LIMIT)
+@pyuvm.test()
 class FrontDoor(BusTest):
     """What goes through s_axi is what the back door sees, at any alignment, both ways."""
 
@@ -279,12 +273,12 @@ class _Random(BusTest):
         await traffic
 
 
-@pyuvm.test(**_LIMIT)
+@pyuvm.test()
 class RandomCommands(_Random):
     """On a DRAM that answers evenly."""
 
 
-@pyuvm.test(**_LIMIT)
+@pyuvm.test()
 class Stalls(_Random):
     """On a DRAM that holds back at random, and beside a host that takes answers late: the bits may
     not change."""
@@ -294,7 +288,7 @@ class Stalls(_Random):
     slow_host = True
 
 
-@pyuvm.test(**_LIMIT)
+@pyuvm.test()
 class SecondMemory(_Random):
     """On cocotbext-axi's RAM: the same bits as the model, so as the DPI DRAM."""
 
@@ -302,7 +296,7 @@ class SecondMemory(_Random):
     own_ram = True
 
 
-@pyuvm.test(**_LIMIT)
+@pyuvm.test()
 class Operands(BusTest):
     """What random operands seldom are: every distance of elements, every word of every table and
     numbers beyond its end, immediates that are not given, several groups of scales, subnormal
@@ -321,11 +315,13 @@ class Operands(BusTest):
             await self.settle()
 
 
-@pyuvm.test(**_LONGEST_LIMIT)
+@pyuvm.test()
 class LongDimensions(BusTest):
     """Sizes and indices beyond 16 bits."""
 
     compares = ("registers", "memory")
+    limit_ms = 60
+    """Of commands of many rows: with the least of every buffer each row costs a latency."""
     patience = 4_000_000
 
     async def stimulus(self) -> None:
@@ -335,32 +331,35 @@ class LongDimensions(BusTest):
             await self.settle()
 
 
-@pyuvm.test(**_LONG_LIMIT)
+@pyuvm.test()
 class Errors(BrokenPackets):
     """Every way to break a packet stops the queue with the model's code; then all goes on."""
 
+    limit_ms = 6
+    """Of the longest test, four times what it needs."""
 
-@pyuvm.test(**_LIMIT)
+
+@pyuvm.test()
 class SeveralErrors(SpoiledPackets):
     """Packets with several things wrong at a time give the error that comes first in the order of
     checks."""
 
 
-@pyuvm.test(**_LIMIT)
+@pyuvm.test()
 class MalformedImages(BrokenImages):
     """No malformed image is loaded, and none harms the program that was there before."""
 
 
-@pyuvm.test(**_LIMIT)
+@pyuvm.test()
 class ReloadedPrograms(Reloads):
     """A program in the place of another is the one that runs, and the other is loaded no more."""
 
 
-@pyuvm.test(**_LIMIT)
+@pyuvm.test()
 class BusErrors(RefusedAccesses):
     """Every access of a command that DRAM refuses is reported; then all goes on."""
 
 
-@pyuvm.test(**_LIMIT)
+@pyuvm.test()
 class Rings(RingSizes):
     """Each queue with rings and records of every kind of size, and without records."""

@@ -41,8 +41,6 @@ from tb.tests._resets import (
 )
 from tb.tests._turns import Loads, Turns
 
-_LIMIT = {"timeout_time": 4, "timeout_unit": "ms"}
-"""Of simulated time: a device that hangs ends as a failure."""
 _DISTANCES = 60
 """Cycles, more than a FILL of one word takes."""
 _LONG_FILL = 16_000
@@ -72,12 +70,12 @@ class _Streams(BusTest):
         return dependent(shared_memory(self.arena), self.commands)
 
 
-@pyuvm.test(**_LIMIT)
+@pyuvm.test()
 class Dependent(_Streams):
     """On a DRAM that answers evenly."""
 
 
-@pyuvm.test(**_LIMIT)
+@pyuvm.test()
 class DependentStalls(_Streams):
     """On a DRAM whose channels hold back at random."""
 
@@ -94,12 +92,12 @@ class _Mixed(_Streams):
         return mixed(self.arena, self.commands)
 
 
-@pyuvm.test(**_LIMIT)
+@pyuvm.test()
 class Mixed(_Mixed):
     """On a DRAM that answers evenly."""
 
 
-@pyuvm.test(**_LIMIT)
+@pyuvm.test()
 class MixedStalls(_Mixed):
     """On a DRAM whose channels hold back at random."""
 
@@ -107,7 +105,7 @@ class MixedStalls(_Mixed):
     dram_stall = 100
 
 
-@pyuvm.test(**_LIMIT)
+@pyuvm.test()
 class FailsInTheMiddle(BusTest):
     """A command that fails its checks: all before it has finished, nothing behind it has begun."""
 
@@ -126,42 +124,42 @@ class FailsInTheMiddle(BusTest):
             await self.acknowledge()
 
 
-@pyuvm.test(**_LIMIT)
+@pyuvm.test()
 class ResetsInTheMiddle(ResetStreams):
     """A software reset while commands run and others wait."""
 
 
-@pyuvm.test(**_LIMIT)
+@pyuvm.test()
 class ResetsWithBothQueues(ResetsBothQueues):
     """A software reset while commands of both queues wait."""
 
 
-@pyuvm.test(**_LIMIT)
+@pyuvm.test()
 class SyncsBesideErrors(SyncsBesideFailures):
     """A SYNC of one queue while a COPY of the other one fails."""
 
 
-@pyuvm.test(**_LIMIT)
+@pyuvm.test()
 class RefusedLoads(LoadsRefusedLate):
     """A LOAD that DRAM refuses from some time on."""
 
 
-@pyuvm.test(**_LIMIT)
+@pyuvm.test()
 class LoadsAlone(Loads):
     """LOADs of one queue beside FILLs of the other, on a DRAM that answers evenly."""
 
 
-@pyuvm.test(**_LIMIT)
+@pyuvm.test()
 class RecordsRefused(RefusedRecords):
     """Records of one queue that DRAM refuses, beside a MATMUL of the other one."""
 
 
-@pyuvm.test(**_LIMIT)
+@pyuvm.test()
 class BothQueuesFail(BothFail):
     """A MATMUL of one queue and a COPY of the other one fail at the same time."""
 
 
-@pyuvm.test(**_LIMIT)
+@pyuvm.test()
 class QueuesTakeTurns(Turns):
     """Both queues full, on a DRAM that answers evenly."""
 
@@ -198,12 +196,12 @@ class _FailingStreams(Resets):
         await self.acknowledge()
 
 
-@pyuvm.test(**_LIMIT)
+@pyuvm.test()
 class BusErrorInStream(_FailingStreams):
     """On a DRAM that answers evenly."""
 
 
-@pyuvm.test(**_LIMIT)
+@pyuvm.test()
 class BusErrorInStreamStalls(_FailingStreams):
     """On a DRAM whose channels hold back at random."""
 
@@ -255,19 +253,19 @@ class _TwoQueues(BusTest):
         raise Mismatch(f"hung: a queue is busy in {MOST_READS} interrupts")
 
 
-@pyuvm.test(**_LIMIT)
+@pyuvm.test()
 class TwoQueues(_TwoQueues):
     """On a DRAM that answers evenly."""
 
 
-@pyuvm.test(**_LIMIT)
+@pyuvm.test()
 class TwoQueuesStalls(_TwoQueues):
     """On a DRAM whose channels hold back at random."""
 
     dram_stall = 100
 
 
-@pyuvm.test(**_LIMIT)
+@pyuvm.test()
 class SyncsOfBothQueues(BusTest):
     """A SYNC that waits for a FILL of its queue, and one of the other queue at every distance from
     it: both words may be due in one cycle. Then one that fails after it has waited: what waits for
@@ -332,18 +330,18 @@ class _OneDependence(BusTest):
             await self.settle()  # of a device that has stopped with an error this says so
 
 
-@pyuvm.test(**_LIMIT)
+@pyuvm.test()
 class OneDependence(_OneDependence):
     """On a DRAM that answers evenly."""
 
 
-@pyuvm.test(**_LIMIT)
+@pyuvm.test()
 class OneDependenceStalls(_OneDependence):
     """On a DRAM whose channels hold back at random."""
 
     dram_stall = 100
 
 
-@pyuvm.test(**_LIMIT)
+@pyuvm.test()
 class ResetForgetsPrograms(ProgramsForgotten):
     """A software reset forgets what was loaded, an error that is acknowledged does not."""

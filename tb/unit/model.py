@@ -22,14 +22,13 @@ from tb.sim.compile import merge_small
 from tb.sim.objects import ObjectStore, Unit, run_compiler
 from tb.sim.plan import GENERATED_STANDARD, NO_IMPLICIT_NETS, OWN_STANDARD
 from tb.sim.progress import BuildProgress
-from tb.sim.spec import REPOSITORY, digest
+from tb.sim.spec import REPOSITORY, WAIVERS, digest
 from tb.sim.toolchain import Compiler, Verilator, find_compiler, find_verilator
 from tb.sim.verilate import run_verilator
 
 BUILD_ROOT = REPOSITORY / "build" / "unit"
 
 # Generated registers do not pass without.
-_WAIVERS = REPOSITORY / "rtl" / "lint" / "npu.vlt"
 _LOCK_TIMEOUT_S = 900
 _VERILATE = (
     *("--cc", "--make", "json", "--no-timing", "--quiet", "-O3", "--assert"),
@@ -117,7 +116,7 @@ class _BuildInputs:
         """Decides everything about the program."""
         bench = self.bench
         own = [bench.folder / name for name in bench.cpp_sources]
-        files = [_WAIVERS, *bench.sources, *own, *self.headers(), *self.cmodel_sources()]
+        files = [WAIVERS, *bench.sources, *own, *self.headers(), *self.cmodel_sources()]
         parameters = [f"{name}={value}" for name, value in sorted(bench.parameters.items())]
         tools = [self.verilator.version, self.compiler.identity, bench.top, *parameters]
         flags = [*_VERILATE, *_GENERATED, *_OWN, _ONCE, _RUNTIME, bench.optimise, *bench.defines]
@@ -146,7 +145,7 @@ def _verilate(inputs: _BuildInputs, folder: Path) -> None:
     names = ["--top-module", bench.top, "--prefix", bench.prefix]
     parameters = [f"-G{name}={value}" for name, value in sorted(bench.parameters.items())]
     arguments = [*_VERILATE, *names, *parameters]
-    run_verilator(inputs.verilator, arguments, [_WAIVERS, *bench.sources], folder)
+    run_verilator(inputs.verilator, arguments, [WAIVERS, *bench.sources], folder)
 
 
 def _units(inputs: _BuildInputs, folder: Path) -> list[Unit]:

@@ -70,6 +70,10 @@ GROUPS: dict[str, tuple[Signal, ...]] = {
     "engines": (
         Signal("matrix start", f"{_CORE}.u_matrix.start"),
         Signal("matrix done", f"{_CORE}.u_matrix.rsp_o.done"),
+        Signal("vector start", f"{_CORE}.u_vector.start"),
+        Signal("vector done", f"{_CORE}.u_vector.rsp_o.done"),
+        Signal("gather start", f"{_CORE}.u_gather.start"),
+        Signal("gather done", f"{_CORE}.u_gather.rsp_o.done"),
         Signal("copy start", f"{_CORE}.u_copy.start"),
         Signal("copy done", f"{_CORE}.u_copy.rsp_o.done"),
         Signal("second copy start", f"{_CORE}.u_copy1.start"),

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Builds of RTL that is not the project's: mistakes of structure end them."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from sim_host import STANDIN, standin_spec
+
+from driver.errors import InputError
+from tb.sim.build import build
+from tb.sim.plan import make_plan
+from tb.sim.spec import BuildSpec
+
+_INNER = """
+module inner (input logic clk_i, input logic [3:0] d_i, output logic [3:0] q_o);
+  always_ff @(posedge clk_i) q_o <= d_i;
+endmodule
+"""
+
+
+@pytest.fixture
+def design(tmp_path: Path) -> BuildSpec:
+    shutil.copytree(STANDIN, tmp_path / "rtl")
+    filelist = tmp_path / "rtl" / "filelist.f"
+    filelist.write_text(filelist.read_text() + "\ninner.sv\n")
+    (tmp_path / "rtl" / "inner.sv").write_text(_INNER)
+    return replace(standin_spec("fast"), filelist=filelist, build_root=tmp_path / "build")
+
+
+MISTAKES = {
+    "a net that is not declared": ("assign undeclared = clk;", "undeclared"),
+    "a pin that is left out": (
+        "logic [3:0] q; inner u_inner (.clk_i(clk), .q_o(q));",
+        "missing pin: 'd_i'",
+    ),
+    "two drivers": (
+        "logic two; always_comb two = rst_n; always_ff @(posedge clk) two <= 1'b1;",
+        "always_comb.*'two'",
+    ),
+    "a latch": ("logic kept; always_comb if (rst_n) kept = irq;", "kept"),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_mistake_of_structure_ends_the_build(design: BuildSpec, name: str) -> None:
+    line, said = MISTAKES[name]
+    top = design.filelist.parent / "npu_top.sv"
+    text = top.read_text()
+    at = text.rindex("endmodule")
+    top.write_text(f"{text[:at]}  {line}\n{text[at:]}")
+    number = text[:at].count("\n") + 1
+    with pytest.raises(InputError, match=rf"npu_top\.sv: line {number}: got .*{said}"):
+        build(design)
+
+
+def test_a_module_in_two_files_is_refused(design: BuildSpec) -> None:
+    """Verilator takes the first one, and a design appended to a list would not be what runs."""
+    (design.filelist.parent / "again.sv").write_text(_INNER)
+    design.filelist.write_text(design.filelist.read_text() + "again.sv\n")
+    with pytest.raises(InputError, match=r"sources: got module inner in inner.sv and in again.sv"):
+        make_plan(design)
+
+
+def test_an_include_is_found_beside_its_source(design: BuildSpec) -> None:
+    folder = design.filelist.parent
+    (folder / "inner.sv").write_text('`include "width.svh"\n' + _INNER.replace("3:0", "`WIDTH-1:0"))
+    (folder / "width.svh").write_text("`define WIDTH 4\n")
+    assert build(design).binary.is_file()
