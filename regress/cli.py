@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from functools import partial
+from importlib.metadata import version
 from typing import Annotated
 
 import typer
@@ -38,11 +39,28 @@ from regress.paths import OUT
 
 app = typer.Typer(
     name="npu-cosim",
-    help="PyTorch workloads through the RTL of an NPU, checked bit for bit.",
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        console().print(f"npu-cosim {version('npu-cosim')}", highlight=False)
+        raise typer.Exit
+
+
+@app.callback()
+def program(
+    _version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Print the version.", callback=_print_version, is_eager=True
+        ),
+    ] = False,
+) -> None:
+    """PyTorch workloads through the RTL of an NPU, checked bit for bit."""
 
 
 @app.command()

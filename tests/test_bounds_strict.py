@@ -310,6 +310,21 @@ def test_each_wrong_element_is_refused(name: str) -> None:
         assert not verdict_on(call, [spoiled]).ok, f"element {at}: {value}"
 
 
+@pytest.mark.parametrize("name", ["sin", "cos"])
+def test_a_sine_beyond_its_domain_does_not_count_as_compared(name: str) -> None:
+    call = OpCall(f"aten.{name}.default", (torch.tensor([1.0, 1e6, -3e30, float("inf")]),))
+    (answer,) = answers(call)
+    assert isinstance(answer, torch.Tensor)
+    made = torch.stack([answer[0], torch.tensor(-0.9), torch.tensor(1.0), answer[3]])
+    right = verdict_on(call, [made])
+    assert right.ok
+    assert (right.comparison.elements_compared, right.comparison.unbounded) == (2, 2)
+    for at, value in enumerate((0.1, 1.5, float("nan"), 0.0)):
+        spoiled = made.clone()
+        spoiled[at] = value
+        assert not verdict_on(call, [spoiled]).ok, f"element {at}: {value}"
+
+
 def test_a_result_of_another_shape_is_refused() -> None:
     call = OpCall("aten.sum.dim_IntList", (torch.ones(3, 4), [1], True))
     (made,) = answers(call)

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 from shutil import which
 
@@ -59,6 +60,10 @@ def test_a_passing_test_exits_0_and_prints_table_ledger_and_artefacts(
     folder = tmp_path / "out" / "passing-1"
     assert str(folder / RESULT_FILE) in out.replace("\n", "")
     assert read_json(folder / SPEC_FILE, RunSpec).seed == 1
+
+
+def test_the_version_is_that_of_the_package(call: Call) -> None:
+    assert call("--version") == (0, f"npu-cosim {version('npu-cosim')}\n", "")
 
 
 def test_a_failing_test_exits_1_and_says_everything(call: Call) -> None:

@@ -8,8 +8,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
 
+from driver.backend.mapped_memory import MappedMemory
 from driver.config import MemoryMap, Region, Regions
-from driver.errors import AddressError, InputError, OutOfMemory
+from driver.errors import AddressError, InfrastructureError, InputError, OutOfMemory
 from driver.runtime.memory import Allocator, RegionAllocator
 
 GRANULE = 64
@@ -146,3 +147,10 @@ def test_unknown_regions_and_addresses_are_typed_errors() -> None:
         allocator.alloc(64, "cache")
     with pytest.raises(AddressError):
         allocator.free(0)
+
+
+def test_memory_for_which_there_are_no_addresses_is_an_error_of_one_line() -> None:
+    with pytest.raises(
+        InfrastructureError, match=r"^device memory of \d+ bytes cannot be mapped: Can"
+    ):
+        MappedMemory(0, 1 << 60)

@@ -300,8 +300,6 @@ def test_a_whole_process_is_checked_by_its_environment() -> None:
     done = run_python(source, NPU_CHECK="1")
     assert done.stdout == "9.0\n", done.stderr
     assert "[NPU] 4 ops checked, 10 elements within their bounds" in done.stderr
-    refused = run_python("import torch", NPU_CHECK="yes")
-    assert "NPU_CHECK: " in refused.stderr
 
 
 def replayed(folder: Path) -> OpRow:

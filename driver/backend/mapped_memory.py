@@ -11,19 +11,24 @@ import mmap
 import numpy as np
 from numpy.typing import NDArray
 
-from driver.errors import AddressError
+from driver.errors import AddressError, InfrastructureError
 
 
 class MappedMemory:
     """Device memory with host addresses behind it."""
 
     def __init__(self, base: int, limit: int, mapped: mmap.mmap | None = None) -> None:
-        """`mapped`: the bytes themselves, instead of fresh ones."""
+        """`mapped`: the bytes themselves, instead of fresh ones. InfrastructureError: the machine
+        has no room for so many addresses."""
         self._base = base
         self._limit = limit
         flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
         if mapped is None:
-            mapped = mmap.mmap(-1, limit - base, flags=flags)
+            try:
+                mapped = mmap.mmap(-1, limit - base, flags=flags)
+            except OSError as error:
+                what = f"device memory of {limit - base} bytes cannot be mapped"
+                raise InfrastructureError(f"{what}: {error.strerror}") from error
         self._bytes = np.frombuffer(mapped, dtype=np.uint8, count=limit - base)
 
     @property

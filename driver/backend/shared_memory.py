@@ -73,7 +73,10 @@ class SharedMemory:
 
     def __init__(self, descriptor: int) -> None:
         """Map an existing file, which stays the caller's to close."""
-        self._map = mmap.mmap(descriptor, 0)
+        try:
+            self._map = mmap.mmap(descriptor, 0)
+        except OSError as error:
+            raise InfrastructureError(f"shared memory: {error.strerror}") from error
         self._header = np.frombuffer(self._map, _HEADER, count=1)[0:1]
         header = self._header[0]
         if int(header["magic"]) != MAGIC or int(header["version"]) != VERSION:
