@@ -71,6 +71,7 @@ def test_register_of_a_module() -> None:
     assert register_block(f"{core}.u_a.req_d.valid") is None
     assert register_block(f"{core}.u_a.u_gate.en_q") is None  # the latch of a gate
     assert register_block("tb_top.u_dram.now_q") is None
+    assert register_block(f"{core}.u_span_checker.count_q") is None  # the bench's
 
 
 def test_page_shows_every_block_and_gate(tmp_path: Path) -> None:

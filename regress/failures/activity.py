@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What moves in a file of waves: toggles of registers by module, and the clocks of the gates.
 
-A register is a signal whose name ends in _q, or a field of it. Of a memory, the words that the
-simulator traces count. Knows the RTL's naming and its clock gate, nothing else of the design.
+A register is a signal whose name ends in _q, or a field of it: not those of the generated register
+block. Of a memory, the words that the simulator traces count. Knows the RTL's naming and its clock
+gate, nothing else of the design.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ ROOT = "tb_top.u_npu.u_core"
 CLOCK = f"{ROOT}.clk_i"
 _REGISTER = re.compile(r"_q(\[\d+\])*$")
 _GATE_CLOCK = ".clk_o"
+_CHECKER = "_checker"
+"""Ends the names of what tb/hdl binds into the design."""
 _DEPTH = 2
 """Levels of instances below ROOT that are told apart."""
 
@@ -112,10 +115,13 @@ def _is_gate(name: str) -> bool:
 
 
 def register_block(name: str) -> str | None:
-    """Path below ROOT of the module whose register `name` is; None when it is no register."""
+    """Path below ROOT of the module whose register `name` is; None for what is no register, and for
+    one of a checker."""
     if not name.startswith(f"{ROOT}."):
         return None
     parts = name.removeprefix(f"{ROOT}.").split(".")
+    if any(part.endswith(_CHECKER) for part in parts):
+        return None
     for number, part in enumerate(parts):
         if _REGISTER.search(part) and not (number and parts[number - 1].endswith("_gate")):
             return ".".join(parts[:number])
