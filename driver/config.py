@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, NoReturn
 
@@ -214,6 +215,25 @@ def _mapping(path: Path, field: str, value: object) -> dict[str, Any]:
     return value
 
 
+def _merged(common: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of both; of one that both state as keys with values, these. Else the own value."""
+    both = {
+        key: _merged(common[key], value) if isinstance(value, dict) else value
+        for key, value in own.items()
+        if isinstance(common.get(key), dict)
+    }
+    return {**common, **own, **both}
+
+
+def _states(fields: object, keys: Sequence[str]) -> bool:
+    """Whether the fields have a value at a path of keys."""
+    for key in keys:
+        if not isinstance(fields, dict) or key not in fields:
+            return False
+        fields = fields[key]
+    return True
+
+
 def _config(path: Path, name: str, common: dict[str, Any], entry: object) -> HwConfig:
     """One configuration: what the entry does not state itself it takes from `common`."""
     if not CONFIG_NAME.fullmatch(name):
@@ -223,10 +243,11 @@ def _config(path: Path, name: str, common: dict[str, Any], entry: object) -> HwC
         if "name" in fields:
             raise InputError(path, f"{section}.name", "an unknown key", "the name as the key only")
     try:
-        config = HwConfig.model_validate({**common, **own, "name": name})
+        config = HwConfig.model_validate({**_merged(common, own), "name": name})
     except ValidationError as error:
         field, value, expected = explain(error, HwConfig.model_fields)
-        inherited = field.split(".")[0] in common.keys() - own.keys()
+        keys = field.split(".")
+        inherited = _states(common, keys) and not _states(own, keys)
         section = "common" if inherited else f"configs.{name}"
         raise InputError(path, f"{section}.{field}", value, expected) from error
     if config.filelist is None:

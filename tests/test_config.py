@@ -89,6 +89,17 @@ def test_an_entry_overrides_common_and_the_others_keep_it(tmp_path: Path) -> Non
     assert configs["one"].timeouts.wait_s == 1.5
 
 
+def test_an_entry_may_state_a_part_of_keys_with_values(tmp_path: Path) -> None:
+    own = "acc_tiles: 32, dram: {latency_cycles: 7}, timeouts: {wait_s: 9}}"
+    path = written(tmp_path, TEXT.replace("acc_tiles: 32}", own))
+    one, two = load_configs(path).values()
+    assert (two.dram.latency_cycles, two.dram.single_port) == (7, one.dram.single_port)
+    assert (two.timeouts.wait_s, two.timeouts.hang_cycles) == (9, one.timeouts.hang_cycles)
+    path = written(tmp_path, TEXT.replace("acc_tiles: 32}", own.replace("7", "0")))
+    with pytest.raises(InputError, match=r"configs\.two\.dram\.latency_cycles: got 0"):
+        load_configs(path)
+
+
 def test_a_configuration_cannot_be_changed() -> None:
     config = load_config(PROJECT_FILE, "small")
     with pytest.raises(ValidationError):

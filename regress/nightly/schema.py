@@ -29,7 +29,10 @@ def config_schema() -> str:
     """The text of the file."""
     hardware = HwConfig.model_json_schema()
     nightly = NightlyConfig.model_json_schema()
-    definitions = hardware.pop(_DEFINITIONS) | nightly.pop(_DEFINITIONS)
+    parts = hardware.pop(_DEFINITIONS)
+    for part in parts.values():  # the rest may stand in `common`
+        part.pop("required", None)
+    definitions = parts | nightly.pop(_DEFINITIONS)
     entries = [kind.model_json_schema() for kind in (RemoteEntry, UioEntry, PlugInEntry)]
     schema = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
