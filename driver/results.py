@@ -95,27 +95,6 @@ bound: reference, bound or contract. "unknown": of a Python test, whose message 
 """
 
 
-class TestInfo(Frozen):
-    """One line of `python -m tb.run --list`."""
-
-    __test__ = False  # not a test class, whatever pytest thinks of its name
-
-    name: Name
-    summary: str
-    kind: Literal["ops", "cocotb", "unit", "pytest", "program"]
-    backends: tuple[BackendName, ...]
-    workloads: tuple[Name, ...] = ()
-    """The capsules it wants: the command line captures them and passes them in the spec."""
-    config: str = "default"
-    """The configuration it runs on when none is asked for."""
-    modes: tuple[Mode, ...] = ("isolated",)
-    """How it runs the ops of its capsules when no mode is asked for."""
-    takes_modes: bool = False
-    """It also runs them in the other mode, if that is asked for."""
-    has_model: bool = False
-    """It makes a model without a capsule, whose weights may be those of a checkpoint."""
-
-
 class Shard(Frozen):
     """One part of a test's ops: those whose index leaves `index` when divided by `count`."""
 

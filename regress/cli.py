@@ -226,7 +226,7 @@ serve.mount(app)
 def main() -> None:
     """Entry point of the installed script."""
     mend_streams()
-    sys.exit(invoke(partial(app, sys.argv[1:] or ["--help"])))
+    sys.exit(invoke(partial(app, sys.argv[1:] or ["--help"], prog_name="npu-cosim")))
 
 
 if __name__ == "__main__":

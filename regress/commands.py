@@ -12,6 +12,7 @@ import shlex
 import shutil
 import sys
 import time
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import get_args
@@ -33,9 +34,9 @@ from driver.results import (
     RunSpec,
     Shard,
     SimulatorName,
-    TestInfo,
     Waves,
 )
+from driver.test_info import TestInfo
 from regress.console import print_line
 from regress.folder import keep_text
 from regress.options import (
@@ -119,8 +120,20 @@ def _check_no_space(path: Path) -> None:
         raise InputError(_COMMAND_LINE, "path", path, "no space in it (simulator builds break)")
 
 
+def _by_number(test: str, options: RunOptions) -> RunOptions:
+    """The options with the number of the check that `--op` names."""
+    if options.op is None or not options.op.isidentifier():
+        return options
+    checks = test_named(test, list_tests()).checks
+    if options.op not in checks:
+        expected = ", ".join(["an op's number, or FIRST..LAST as 3..7", *checks])
+        raise InputError(_COMMAND_LINE, "--op", options.op, expected)
+    return replace(options, op=str(checks.index(options.op)))
+
+
 def run_test(console: Console, name: str, options: RunOptions) -> int:
     """`npu-cosim run`."""
+    options = _by_number(name, options)
     draft = _spec(options, "draft", "draft")  # what is wrong is said before anything is started
     shard = None if options.shard is None else Shard.parse(options.shard)
     test = test_named(name, list_tests())

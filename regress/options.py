@@ -89,7 +89,8 @@ _ConfigName = Annotated[
 ]
 _Waves = Annotated[str, typer.Option(help=f"{_one_of(Waves)}.")]
 _Backend = Annotated[str, typer.Option(help=f"{_one_of(BackendName)}.")]
-_OpIndex = Annotated[str | None, typer.Option(help="Run only this op, or FIRST..LAST.")]
+_OP_HELP = "Run only this op, or FIRST..LAST; of bus and overlap also by name."
+_OpIndex = Annotated[str | None, typer.Option(help=_OP_HELP)]
 _Timeout = Annotated[
     float,
     typer.Option(

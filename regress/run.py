@@ -33,13 +33,13 @@ from driver.results import (
     PlanEvent,
     RunResult,
     RunSpec,
-    TestInfo,
     Waves,
     parse_event,
     read_json,
     write_json,
     write_text,
 )
+from driver.test_info import TestInfo
 from regress.bootstrap import Environment
 from regress.folder import fresh, locked
 from regress.paths import BUILD, ROOT

@@ -72,6 +72,7 @@ INFOS = [
         "backends": ["rtl", "cmodel"],
         "workloads": [],
         "takes_modes": name != "short",
+        "checks": ["First", "Second"] if name == "passing" else [],
     }
     for name in (*TESTS, "stale", *OF_ANOTHER_RUN, "broken", "replay")
 ]

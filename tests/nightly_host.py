@@ -18,7 +18,8 @@ from nightly_fake import INFOS
 from rich.console import Console
 
 from driver.errors import NpuError
-from driver.results import RunSpec, TestInfo
+from driver.results import RunSpec
+from driver.test_info import TestInfo
 from regress.night_commands import write_report
 from regress.nightly.request import TierRequest
 from regress.nightly.run_plan import PlanContext

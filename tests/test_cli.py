@@ -123,6 +123,11 @@ def test_a_run_of_one_op_does_not_overwrite_the_whole_run(call: Call, tmp_path: 
     assert (tmp_path / "out" / "passing-1-..-a-b-c" / RESULT_FILE).exists()
 
 
+def test_a_check_is_run_by_its_name(call: Call, tmp_path: Path) -> None:
+    call("run", "passing", "--op", "Second")
+    assert read_json(tmp_path / "out" / "passing-1-op1" / SPEC_FILE, RunSpec).op_filter == 1
+
+
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
@@ -135,6 +140,14 @@ def test_a_run_of_one_op_does_not_overwrite_the_whole_run(call: Call, tmp_path: 
         (["run", "modelled"], "command line: BACKEND: got rtl, expected one of cmodel"),
         (["run", "passing", "--mode", "x"], "MODE: got x, expected one of isolated, chained"),
         (["run", "short", "--mode", "chained"], "MODE: got chained, expected isolated, as short"),
+        (
+            ["run", "passing", "--op", "Third"],
+            "--op: got Third, expected an op's number, or FIRST..LA",
+        ),
+        (
+            ["run", "failing", "--op", "x"],
+            "--op: got x, expected an op's number, or FIRST..LAST as 3",
+        ),
         (["run", "passing", "--waves", "x"], "WAVES: got x, expected one of none, vcd, fst"),
         (["run", "passing", "--seed", "-1"], "command line: Invalid value for '--seed'"),
         (["run", "passing", "--seed", "x"], "command line: Invalid value for '--seed'"),

@@ -17,8 +17,9 @@ import pytest
 
 from driver.errors import InputError
 from driver.files import read_json
-from driver.results import LedgerRow, RunSpec, TestInfo
+from driver.results import LedgerRow, RunSpec
 from driver.strict_yaml import read_yaml
+from driver.test_info import TestInfo
 from regress import cli, commands, invoke, process
 from regress.console import PlainConsole, console
 from regress.nightly import tier

@@ -18,7 +18,8 @@ from pathlib import Path
 from rich.console import Console
 
 from driver.errors import InputError, NpuError
-from driver.results import NoteEvent, TestInfo, event_line
+from driver.results import NoteEvent, event_line
+from driver.test_info import TestInfo
 from regress.nightly.display import PlanDisplay
 from regress.nightly.pool import LocalPool
 from regress.nightly.request import TierRequest, new_plan

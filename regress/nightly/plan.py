@@ -12,7 +12,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from driver.errors import InputError
-from driver.results import MAX_SEED, Shard, TestInfo
+from driver.results import MAX_SEED, Shard
+from driver.test_info import TestInfo
 from regress.nightly.settings import SECTION, JobLimits, NightlyConfig, TestEntry, TierEntry
 from regress.paths import ROOT
 from regress.results.model import PlannedJob

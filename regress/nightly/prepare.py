@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from driver.errors import ERROR_PREFIX, NpuError
-from driver.results import TestInfo
+from driver.test_info import TestInfo
 from regress.nightly.job import capsule_names
 from regress.process import execute, last_lines
 from regress.results.model import PlannedJob, PreparationRecord

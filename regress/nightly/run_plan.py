@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from driver.results import RunSpec, TestInfo
+from driver.results import RunSpec
+from driver.test_info import TestInfo
 from regress.nightly.estimate import expected_seconds, stored_seconds
 from regress.nightly.job import JobSpec, capsule_names, skipped
 from regress.nightly.pool import Pool

@@ -16,7 +16,8 @@ from pathlib import Path
 from rich.console import Console
 
 from driver.errors import InfrastructureError, InputError, ProcessRefused
-from driver.results import RESULT_FILE, RunResult, RunSpec, Shard, TestInfo, read_json, write_json
+from driver.results import RESULT_FILE, RunResult, RunSpec, Shard, read_json, write_json
+from driver.test_info import TestInfo
 from regress.console import print_line
 from regress.folder import fresh, locked
 from regress.invoke import INTERRUPTED

@@ -15,7 +15,7 @@ from importlib import import_module
 from types import ModuleType
 
 from driver.errors import InputError
-from driver.results import TestInfo
+from driver.test_info import TestInfo
 
 
 def names() -> list[str]:

@@ -3,14 +3,7 @@
 
 from __future__ import annotations
 
-from driver.results import TestInfo
-
-INFO = TestInfo(
-    name="bus",
-    summary="UVM bench on the pins: registers, front door, random commands, errors, AxiRam",
-    kind="cocotb",
-    backends=("rtl",),
-)
+from driver.test_info import TestInfo
 
 MODULE = "tb.tests._bus"
 TESTS = (
@@ -32,5 +25,12 @@ TESTS = (
     "Emptied",
 )
 """Each runs in a simulator of its own."""
+INFO = TestInfo(
+    name="bus",
+    summary="UVM bench on the pins: registers, front door, random commands, errors, AxiRam",
+    kind="cocotb",
+    backends=("rtl",),
+    checks=TESTS,
+)
 NEED_PINS = ("FrontDoor", "SecondMemory")
 """These cannot run on a simulator without VPI: the host port, a memory in Python."""

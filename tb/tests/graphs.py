@@ -13,7 +13,8 @@ from itertools import count
 
 from driver.capture import capture
 from driver.config import HwConfig
-from driver.results import RunSpec, TestInfo
+from driver.results import RunSpec
+from driver.test_info import TestInfo
 from tb.ops.capsules import capsule_steps
 from tb.ops.graphs import random_graph
 from tb.ops.runner import Runnable

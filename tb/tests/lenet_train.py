@@ -12,7 +12,8 @@ import numpy as np
 
 from driver.capture import Capsule
 from driver.config import HwConfig
-from driver.results import Curve, RunSpec, TestInfo
+from driver.results import Curve, RunSpec
+from driver.test_info import TestInfo
 from tb.ops.capsules import model_entries
 from tb.ops.chain import ModelOutput
 from tb.ops.runner import ModelCheck, Runnable

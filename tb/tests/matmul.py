@@ -8,7 +8,8 @@ from itertools import count
 
 from driver.capture import load_capsule
 from driver.config import HwConfig
-from driver.results import RunSpec, TestInfo
+from driver.results import RunSpec
+from driver.test_info import TestInfo
 from golden.products import is_product
 from tb.ops.capsules import capsule_cases
 from tb.ops.case import Entry

@@ -13,7 +13,8 @@ from itertools import count
 
 from driver.config import HwConfig
 from driver.errors import InputError
-from driver.results import RunSpec, TestInfo
+from driver.results import RunSpec
+from driver.test_info import TestInfo
 from tb.ops.case import Case, Entry
 from tb.ops.samples import SAMPLES, with_custom_ops
 from tb.ops.samples.variants import SampleCall, variants

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from driver.results import TestInfo
+from driver.test_info import TestInfo
 from tb.tests.ops import cases
 
 __all__ = ["DRAM_STALL", "INFO", "cases"]

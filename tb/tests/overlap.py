@@ -3,14 +3,7 @@
 
 from __future__ import annotations
 
-from driver.results import TestInfo
-
-INFO = TestInfo(
-    name="overlap",
-    summary="streams of commands that depend on each other, with stalls and with errors",
-    kind="cocotb",
-    backends=("rtl",),
-)
+from driver.test_info import TestInfo
 
 MODULE = "tb.tests._overlap"
 TESTS = (
@@ -37,3 +30,10 @@ TESTS = (
     "SyncsBesideErrors",
 )
 """Each runs in a simulator of its own."""
+INFO = TestInfo(
+    name="overlap",
+    summary="streams of commands that depend on each other, with stalls and with errors",
+    kind="cocotb",
+    backends=("rtl",),
+    checks=TESTS,
+)

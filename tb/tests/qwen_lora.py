@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from driver.config import HwConfig
-from driver.results import RunSpec, TestInfo
+from driver.results import RunSpec
+from driver.test_info import TestInfo
 
 if TYPE_CHECKING:
     from tb.programs.lora_checks import LoraProgram

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from driver.config import HwConfig
 from driver.errors import InputError
-from driver.results import RunSpec, TestInfo
+from driver.results import RunSpec
+from driver.test_info import TestInfo
 from tb.ops.capsules import model_entries
 from tb.ops.runner import Runnable
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from itertools import count
 
 from driver.config import HwConfig
-from driver.results import RunSpec, TestInfo
+from driver.results import RunSpec
+from driver.test_info import TestInfo
 from tb.ops.case import Entry
 from tb.ops.directed import directed_cases
 

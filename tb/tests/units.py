@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from driver.results import TestInfo
+from driver.test_info import TestInfo
 
 INFO = TestInfo(
     name="units",
