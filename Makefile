@@ -63,7 +63,7 @@ replay: setup
 waves shrink bisect: setup
 	@$(CLI) $@ $($@_flags) -- "$$ID"
 
-triage report op-survey synth power: setup
+triage report op-survey synth power lint: setup
 	@$(CLI) $@ $($@_flags)
 
 baseline: setup
@@ -78,7 +78,7 @@ unit: setup
 bench: setup
 	@$(CLI) bench $(bench_flags) -- $$BENCH
 
-tests test lint format types gen gen-check regs architectures: setup
+tests test format types gen gen-check regs architectures: setup
 	@$(CLI) $@
 
 lock: setup

@@ -24,6 +24,7 @@ from regress.options import (
     BenchOptions,
     Capsule,
     CaptureOptions,
+    LintOptions,
     OpSurveyOptions,
     Out,
     PowerOptions,
@@ -119,9 +120,10 @@ def regs(out: Out = None) -> int:
 
 
 @app.command()
-def lint() -> int:
+@with_options(LintOptions)
+def lint(options: LintOptions) -> int:
     """Check style, licences and file lengths; lint the RTL."""
-    return commands.checks(console(), ["lint"])
+    return commands.lint(console(), options)
 
 
 @app.command("format")

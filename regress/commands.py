@@ -22,6 +22,7 @@ from rich.console import Console
 from driver.backend import BACKENDS
 from driver.config import load_config, load_configs
 from driver.errors import InputError
+from driver.filelist import FILELIST, read_filelist
 from driver.reproduce import parse_op_range
 from driver.results import (
     PROGRAM,
@@ -41,6 +42,7 @@ from regress.console import print_line
 from regress.folder import keep_text
 from regress.options import (
     CaptureOptions,
+    LintOptions,
     ReplayOptions,
     RunOptions,
     UnitOptions,
@@ -315,6 +317,25 @@ def reformat(console: Console) -> int:
     if problems:
         print_line(console, problems)
     return 1 if problems else 0
+
+
+def lint(console: Console, options: LintOptions) -> int:
+    """`npu-cosim lint`: everything, or the RTL of one configuration by both front ends."""
+    if options.config is None:
+        return checks(console, ["lint"])
+    from regress.front_ends import slang_problems, verilator_problems  # noqa: PLC0415 (pyslang)
+
+    config = load_config(options.config_file, options.config)
+    sources = read_filelist(config.filelist or FILELIST)
+    addresses = ("MemBase", "MemLimit")  # 64 bits, which a front end takes no number of
+    given = {name: x for name, x in config.rtl_parameters().items() if name not in addresses}
+    found = {
+        "verilator": verilator_problems(given, sources=sources),
+        "slang": slang_problems(given, sources),
+    }
+    for tool, problems in found.items():
+        print_line(console, f"{tool} of {config.name}: {problems or 'nothing to say'}")
+    return 1 if any(found.values()) else 0
 
 
 def checks(console: Console, only: list[str]) -> int:

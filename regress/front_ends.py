@@ -53,13 +53,16 @@ _LIMIT_S = 600
 _SHOWN_ERRORS = 5
 
 
-def verilator_problems(parameters: Parameters, root: Path = ROOT) -> str:
-    """Verilator's warnings and errors, with all of them on; empty when there is none."""
+def verilator_problems(
+    parameters: Parameters, root: Path = ROOT, sources: Sequence[Path] | None = None
+) -> str:
+    """Verilator's warnings and errors, with all of them on; empty when there is none. `sources`: of
+    another design."""
     folder = _verilator_folder()
     given = [f"-G{name}={value}" for name, value in parameters.items()]
-    sources = [str(WAIVERS), "-F", str(FILELIST)]
+    named = ["-F", str(FILELIST)] if sources is None else [str(path) for path in sources]
     done = subprocess.run(
-        [str(folder / "bin" / "verilator_bin"), *_VERILATOR_FLAGS, *given, *sources],
+        [str(folder / "bin" / "verilator_bin"), *_VERILATOR_FLAGS, *given, str(WAIVERS), *named],
         cwd=root,
         env={**os.environ, "VERILATOR_ROOT": str(folder)},
         capture_output=True,
@@ -81,12 +84,14 @@ def _verilator_folder() -> Path:
     return Path(spec.origin).parent
 
 
-def slang_problems(parameters: Parameters) -> str:
-    """slang's errors in the elaborated npu_top; empty when there is none."""
+def slang_problems(parameters: Parameters, sources: Sequence[Path] | None = None) -> str:
+    """slang's errors in the elaborated npu_top; empty when there is none. `sources`: of another
+    design."""
     driver = pyslang.driver.Driver()
     driver.addStandardArgs()
     given = " ".join(f"-G{name}={value}" for name, value in parameters.items())
-    command = f"slang -F {FILELIST} --top {TOP} {given} --color-diagnostics=false"
+    named = f"-F {FILELIST}" if sources is None else " ".join(map(str, sources))
+    command = f"slang {named} --top {TOP} {given} --color-diagnostics=false"
     if not (driver.parseCommandLine(command) and driver.processOptions()):
         return f"slang does not take: {command}"
     if not driver.parseAllSources():

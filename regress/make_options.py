@@ -22,6 +22,7 @@ _COMMANDS: dict[str, Callable[..., Any]] = {
     "unit": options.UnitOptions,
     "bench": options.BenchOptions,
     "op-survey": options.OpSurveyOptions,
+    "lint": options.LintOptions,
     "synth": options.SynthesisOptions,
     "power": options.PowerOptions,
     **{command.__name__: command for command in nightly_cli.COMMANDS},

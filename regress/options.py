@@ -222,6 +222,16 @@ class OpSurveyOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
+class LintOptions:
+    """Of `lint`."""
+
+    config: Annotated[
+        str | None, typer.Option(help="Only the RTL of this configuration, which may be your own.")
+    ] = None
+    config_file: ConfigFile = CONFIG_FILE
+
+
+@dataclass(frozen=True, kw_only=True)
 class SynthesisOptions:
     """Of `synth`."""
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,9 +12,10 @@ import pytest
 from sim_host import STANDIN, standin_spec
 
 from driver.errors import InputError
+from regress import cli
 from tb.sim.build import build
 from tb.sim.plan import make_plan
-from tb.sim.spec import BuildSpec
+from tb.sim.spec import REPOSITORY, BuildSpec
 
 _INNER = """
 module inner (input logic clk_i, input logic [3:0] d_i, output logic [3:0] q_o);
@@ -70,3 +72,26 @@ def test_an_include_is_found_beside_its_source(design: BuildSpec) -> None:
     (folder / "inner.sv").write_text('`include "width.svh"\n' + _INNER.replace("3:0", "`WIDTH-1:0"))
     (folder / "width.svh").write_text("`define WIDTH 4\n")
     assert build(design).binary.is_file()
+
+
+def test_lint_of_a_configuration_names_a_loop_in_rtl_of_your_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(STANDIN, tmp_path / "rtl")
+    top = tmp_path / "rtl" / "npu_top.sv"
+    text = top.read_text()
+    at = text.rindex("endmodule")
+    top.write_text(f"{text[:at]}  logic spin;\n  always_comb spin = !(spin && rst_n);\n{text[at:]}")
+    project = (REPOSITORY / "sim_config.yaml").read_text()
+    common = project[project.index("common:") : project.index("configs:")]
+    own = "{array_size: 8, bus_bits: 128, filelist: rtl/filelist.f}"
+    config_file = tmp_path / "own.yaml"
+    config_file.write_text(f"{common}configs:\n  mine: {own}\n")
+    given = ["npu-cosim", "lint", "--config", "mine", "--config-file", str(config_file)]
+    monkeypatch.setattr(sys, "argv", given)
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 1
+    said = capsys.readouterr().out
+    assert "UNOPTFLAT" in said and "'npu_top.spin'" in said
+    assert "slang of mine: nothing to say" in said
