@@ -80,8 +80,11 @@ def test_lint_of_a_configuration_names_a_loop_in_rtl_of_your_own(
     shutil.copytree(STANDIN, tmp_path / "rtl")
     top = tmp_path / "rtl" / "npu_top.sv"
     text = top.read_text()
-    at = text.rindex("endmodule")
-    top.write_text(f"{text[:at]}  logic spin;\n  always_comb spin = !(spin && rst_n);\n{text[at:]}")
+    loop = (
+        "logic spin;\n  always_comb spin = !(spin && rst_n);\n  assign irq = spin && irq_status_q"
+    )
+    assert text.count("assign irq = irq_status_q") == 1
+    top.write_text(text.replace("assign irq = irq_status_q", loop))
     project = (REPOSITORY / "sim_config.yaml").read_text()
     common = project[project.index("common:") : project.index("configs:")]
     own = "{array_size: 8, bus_bits: 128, filelist: rtl/filelist.f}"
