@@ -81,6 +81,14 @@ def test_special_function_over_its_range(name: str) -> None:
     torch.testing.assert_close(found[~finite], expected[~finite], equal_nan=True)
 
 
+def test_log_gamma_of_the_least_and_the_largest_numbers() -> None:
+    least = [1e-45, -3e-45, 1e-42, 1e-38, 1e-20, 0.0, -0.0]
+    x = torch.tensor([*least, -(2.0**-21), 3e38, -3e38, -2.0, -8388607.5])
+    found, expected = torch.lgamma(x.to("npu")).cpu(), torch.lgamma(x.double())
+    expected = expected.where(expected < torch.finfo(torch.float32).max, torch.inf)
+    torch.testing.assert_close(found.double(), expected, rtol=1e-6, atol=0)
+
+
 def test_numbers_next_to_each_other() -> None:
     x = torch.tensor([0.0, -0.0, 1.0, -1.0, torch.inf, torch.nan, 2.0**-126, 3.0])
     target = torch.tensor([1.0, -1.0, 2.0, 0.0, 0.0, 1.0, 0.0, 3.0])

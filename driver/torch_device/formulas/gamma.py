@@ -18,6 +18,8 @@ Tensor = torch.Tensor
 
 _SHIFT = 7
 """From here on Stirling's series with four terms has full precision."""
+_SMALL_ANGLE = 2.0**-20
+"""Below, sin πx is πx."""
 _STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680)
 _DIGAMMA = (1 / 12, -1 / 120, 1 / 252, -1 / 240)
 _BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66)
@@ -53,9 +55,13 @@ def lgamma(self: Tensor) -> Tensor:
     x = floating(self)
     mirrored = x < 0.5
     found = _log_gamma(torch.where(mirrored, 1 - x, x))
-    sine = ((x - x.round()) * math.pi).sin().abs()
-    found = torch.where(mirrored, math.log(math.pi) - sine.log() - found, found)
-    return rounded(torch.where(x.isinf(), math.inf, found), self)
+    fraction = (x - x.round()).abs()
+    # The product of pi and a subnormal number has few bits.
+    small = fraction.log() + math.log(math.pi)
+    sine = torch.where(fraction < _SMALL_ANGLE, small, (fraction * math.pi).sin().log())
+    found = torch.where(mirrored, math.log(math.pi) - sine - found, found)
+    pole = mirrored & (fraction == 0)
+    return rounded(torch.where(x.isinf() | pole, math.inf, found), self)
 
 
 def _digamma(x: Tensor) -> Tensor:
