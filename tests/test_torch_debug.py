@@ -51,7 +51,7 @@ def test_the_environment_sets_the_level() -> None:
     source = "import torch\ntorch.ones(2, device='npu').add_(1)"
     done = run_python(source, NPU_DEBUG="1")
     assert done.stderr.splitlines() == ["[NPU] fill_ [2], 1.0", "[NPU] add [2], 1"]
-    assert "0 to 3" in run_python("import torch", NPU_DEBUG="all").stderr
+    assert "0 to 3" in run_python(source, NPU_DEBUG="all").stderr
 
 
 def test_a_terminal_gets_colours_unless_it_wants_none(

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from driver.random_stream import RandomStream
+from driver.torch_device import dispatch
 from driver.torch_device.programs import ProgramCache, RememberedProgram, RowCall
 from golden import philox
 
@@ -107,3 +108,26 @@ def test_dropout_that_keeps_all_takes_a_number_too() -> None:
     for number in range(1, 5):
         torch.native_dropout(x, 0.5, False)
         assert placed(default) == (4, number)
+
+
+def test_a_call_of_another_seed_is_known_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing of it runs in Python from the third time on."""
+    x, default = torch.empty(SIZES, device="npu"), torch.npu.default_generators[0]
+    calls: list[object] = []
+    dispatched = dispatch._dispatch
+
+    def noted(op: Any, *args: Any, **kwargs: Any) -> Any:
+        calls.append(op)
+        return dispatched(op, *args, **kwargs)
+
+    monkeypatch.setattr(dispatch, "_dispatch", noted)
+    for seed in (21, 22, 21):
+        place(default, seed, 0)
+        for _ in range(3):
+            x.random_()
+        assert calls, seed
+        calls.clear()
+        made = x.random_().cpu()
+        assert calls == [], seed
+        place(default, seed, 3)
+        assert torch.equal(x.random_().cpu(), made)

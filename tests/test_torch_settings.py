@@ -40,7 +40,7 @@ def test_a_wrong_setting_is_named(name: str, value: str, expected: str) -> None:
     "name", ["NPU_DEVICES", "NPU_BACKEND", "NPU_DEBUG", "NPU_CHECK", "NPU_FUSION"]
 )
 def test_a_wrong_setting_is_an_error_of_the_first_tensor_on_the_device(name: str) -> None:
-    program = "import torch; print(torch.ones(2).sum().item()); torch.ones(2, device='npu')"
+    program = "import torch; print(torch.ones(2).sum().item()); torch.ones(2, device='npu:1')"
     done = run_python(program, **{name: "none"})
     assert done.stdout == "2.0\n"
     assert done.returncode == 1

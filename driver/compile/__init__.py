@@ -2,6 +2,7 @@
 """Compilation between the lowering and the device: fewer passes, and an order of little waiting."""
 
 from driver.compile.cost import VectorTraffic, vector_traffic
+from driver.compile.decoding import written_buffers
 from driver.compile.fusing import fused
 from driver.compile.passes import Command, OtherCommand, VectorPass
 from driver.compile.programs import fused_program, joined, queued
@@ -16,4 +17,5 @@ __all__ = [
     "joined",
     "queued",
     "vector_traffic",
+    "written_buffers",
 ]

@@ -50,6 +50,11 @@ def vector_commands(program: Program) -> int:
     return int(np.count_nonzero(words & np.uint64(0xFFFF_FFFF) == int(Opcode.VECTOR)))
 
 
+def written_buffers(program: Program) -> frozenset[Buffer]:
+    """The buffers that its packets write to."""
+    return frozenset[Buffer]().union(*(one.writes for one in DecodedProgram(program).commands))
+
+
 @dataclass(frozen=True)
 class SectionContent:
     """A section, its bytes, and the buffers that its descriptors describe."""

@@ -20,6 +20,7 @@ from driver.lower import Arg
 from driver.random_stream import RandomStream
 from driver.runtime.torch_types import NPU_TYPES
 from driver.torch_device import _core, debug
+from driver.torch_device.call_text import call_text
 from driver.torch_device.data_dependent import DATA_DEPENDENT
 from driver.torch_device.definitions import (
     COMPUTED_IN_FP32,
@@ -71,6 +72,14 @@ def dispatch(op: Overload, *args: Any, **kwargs: Any) -> Any:
         RuntimeError: tensors of more than one device, or what torch raises for wrong arguments.
         NotImplementedError: the NPU cannot run the op, with the reason.
     """
+    _core.enter_call()
+    try:
+        return _dispatch(op, *args, **kwargs)
+    finally:
+        _core.leave_call()
+
+
+def _dispatch(op: Overload, *args: Any, **kwargs: Any) -> Any:
     arrived = arriving(op)
     if arrived.row in INDEXED or arrived.name == _INDEX_GRADIENT:
         args = tuple(indices_on_the_device(args))
@@ -94,7 +103,7 @@ def dispatch(op: Overload, *args: Any, **kwargs: Any) -> Any:
             return _on_cpu(op, device, args, kwargs, str(error))
         where = place()
         raise NotImplementedError(
-            f"npu: {_call(op, args, kwargs)} does not run on the NPU: {error}"
+            f"npu: {call_text(op, args, kwargs)} does not run on the NPU: {error}"
             + (f"; {where}" if where else "")
         ) from error
 
@@ -336,7 +345,7 @@ def _by_smaller_ops(arrived: ArrivingOp, args: Sequence[Any], kwargs: Mapping[st
         _WITHIN.calls.pop()
     if made is NotImplemented:
         raise UnsupportedOp(
-            str(op), "arguments", _call(op, args, kwargs), "ones that torch defines"
+            str(op), "arguments", call_text(op, args, kwargs), "ones that torch defines"
         )
     if not _WITHIN.calls:
         decomposed(str(plain or op))
@@ -382,18 +391,3 @@ def _tensors(values: Sequence[Any]) -> Iterator[Tensor]:
             yield value
         elif isinstance(value, list | tuple):
             yield from _tensors(value)
-
-
-def _call(op: Overload, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
-    """The call in one line: aten.mm.out(float32[2, 3], float32[3, 4], out=float32[2, 4])."""
-    given = [_text(value) for value in args]
-    given += [f"{name}={_text(value)}" for name, value in kwargs.items()]
-    return f"{op}({', '.join(given)})"
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, Tensor):
-        return f"{str(value.dtype).removeprefix('torch.')}{list(value.shape)}"
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_text, value))}]"
-    return str(value)

@@ -58,7 +58,7 @@ class DevicePool:
         try:
             return cls(DeviceSettings.from_environment())
         except InputError as error:
-            return cls(DeviceSettings(), error)
+            return cls(DeviceSettings(MOST_DEVICES), error)  # each number gets the error
 
     def __getitem__(self, index: int) -> OpenDevice:
         found = self._open.get(index) or self._private.get(index)

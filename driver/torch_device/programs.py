@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from driver.compile import fused_program
+from driver.compile import fused_program, written_buffers
 from driver.config import HwConfig
 from driver.isa import Opcode, Packet
 from driver.isa.micro import Reduce
@@ -132,9 +132,11 @@ class ProgramCache:
         lowered = lower(row, given, named, outputs, self._config, stream, op_number=number)
         program = fused_program(lowered, self._config)
         buffers = [shape.buffer for shape in shapes]
+        into = written_buffers(program)
+        written = [at for at, buffer in enumerate(program.operands) if buffer in into]
         return RememberedProgram(
             program=program,
-            queued=_queued(row, program),
+            queued=_queued(row, program, written, number in program.operands),
             begins=tuple(buffers.index(b) for b in program.operands if b is not number),
             seed=None if stream is None else stream.seed,
             is_numbered=number in program.operands,
@@ -147,13 +149,16 @@ class ProgramCache:
         )
 
 
-def _queued(row: str, program: Program) -> _core.Program:
+def _queued(row: str, program: Program, written: list[int], is_numbered: bool) -> _core.Program:
+    """`written`: the operands that it writes to. `is_numbered`: the last one is a number."""
     sections = [
         (part.size_bytes, -1 if part.content is None else part.content) for part in program.sections
     ]
     return _core.program(
         row,
         len(program.operands),
+        written,
+        is_numbered,
         program.packet_count,
         program.image,
         program.relocations.words,

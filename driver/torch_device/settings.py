@@ -41,7 +41,7 @@ class DeviceSettings:
         file for those that are not set. InputError for a wrong value."""
         section = torch_device_section(CONFIG_FILE)
         count = environment.get("NPU_DEVICES", str(section.devices))
-        if not count.isdecimal() or not 1 <= int(count) <= MOST_DEVICES:
+        if not (count.isascii() and count.isdecimal()) or not 1 <= int(count) <= MOST_DEVICES:
             raise InputError(ENVIRONMENT, "NPU_DEVICES", count, f"a number, 1 to {MOST_DEVICES}")
         backend = environment.get("NPU_BACKEND", section.backend)
         if backend != cls.backend:

@@ -37,9 +37,10 @@ def device_of(tensor: Tensor) -> OpenDevice:
     return POOL[tensor.device.index]
 
 
-def device_address(tensor: Tensor) -> int:
+def device_address(tensor: Tensor, is_stored: bool = False) -> int:
     """Where the tensor's elements begin. RuntimeError when its storage was given back, or was
-    shortened so that the tensor ends behind it."""
+    shortened so that the tensor ends behind it; or was not computed, unless all of its bytes are
+    to be stored."""
     pointer = tensor.data_ptr()
     held = tensor.untyped_storage().nbytes() // tensor.element_size()
     if tensor.numel() and held < tensor.storage_offset() + spanned(tensor):
@@ -47,7 +48,7 @@ def device_address(tensor: Tensor) -> int:
             f"npu: the memory of this tensor of {list(tensor.shape)} is gone: its storage has "
             f"{tensor.untyped_storage().nbytes()} bytes"
         )
-    return _core.address(pointer)
+    return _core.address(pointer, is_stored)
 
 
 def spanned(tensor: Tensor) -> int:
@@ -88,17 +89,33 @@ def in_place(tensor: Tensor, *, writes: bool = False) -> Iterator[Tensor]:
     """
     span = spanned(tensor)
     size_bytes = span * tensor.element_size()
-    reads = not writes or span != tensor.numel()
+    reads = not writes or not _is_dense(tensor)
     device = device_of(tensor)
     device.queue.wait()  # a fault is raised as such before it is one of this tensor
-    if writes:
-        _core.note_stored(tensor.data_ptr(), 0 if reads else size_bytes)
-    address = device_address(tensor)
+    address = device_address(tensor, is_stored=not reads and _is_whole(tensor))
     with device.host_bytes(address, size_bytes, reads=reads, writes=writes) as data:
         there = torch.from_numpy(data).view(tensor.dtype)
         there = there.as_strided(tensor.shape, tensor.stride())
         there = there.conj() if tensor.is_conj() else there
         yield torch._neg_view(there) if tensor.is_neg() else there
+    if writes:
+        _core.note_stored(tensor.data_ptr(), 0 if reads else size_bytes)
+
+
+def _is_whole(tensor: Tensor) -> bool:
+    """Whether a tensor without holes has all bytes of its storage."""
+    return tensor.nbytes == tensor.untyped_storage().nbytes()
+
+
+def _is_dense(tensor: Tensor) -> bool:
+    """Whether its elements are all that it spans, each once."""
+    steps = sorted(zip(tensor.stride(), tensor.shape, strict=True))
+    expected = 1
+    for step, size in steps:
+        if size > 1 and step != expected:
+            return False
+        expected *= size
+    return True
 
 
 def storage_bytes(tensor: Tensor) -> Tensor:
@@ -178,8 +195,8 @@ def _queued(source: Tensor, target: Tensor) -> bool:
         return False
     data = source.to(target.dtype).expand(target.shape).resolve_conj().resolve_neg()
     stored = host_bytes(data)
+    device_of(target).queue.write(device_address(target, _is_whole(target)), stored)
     _core.note_stored(target.data_ptr(), stored.nbytes)
-    device_of(target).queue.write(device_address(target), stored)
     return True
 
 

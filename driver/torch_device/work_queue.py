@@ -15,12 +15,14 @@ from dataclasses import dataclass
 from functools import partial
 from threading import Condition, Thread, current_thread
 from threading import enumerate as threads
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from driver.errors import DeviceFault, OutOfMemory
+from driver.isa import PACKET_BYTES
 from driver.runtime import Buffer, Device
 from driver.torch_device import _core
 from driver.torch_device.keyboard_interrupt import raise_pending
@@ -37,9 +39,20 @@ _INTERRUPT_POLL_S = 0.2
 """How often a program that waits for the device looks for Ctrl-C."""
 
 
-QueuedOp = tuple[int, str, int, int]
-"""The number of an op's first packet, its name, the thread that queued it, and its position among
-all that was queued and stored."""
+class QueuedOp(NamedTuple):
+    """An op of a batch."""
+
+    first: int
+    """The number of its first packet."""
+    name: str
+    thread: int
+    """That queued it."""
+    position: int
+    """Among all that was queued and stored."""
+    begin: int
+    """The position of the first op of the call of torch that it is a part of."""
+    written: Sequence[int]
+    """Addresses of what it writes to."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +66,15 @@ class QueuedCommands:
 
     def op_of(self, packet: int) -> int:
         """The number of the op that has this packet."""
-        return max(at for at, (first, *_) in enumerate(self.ops) if first <= packet)
+        return max(at for at, op in enumerate(self.ops) if op.first <= packet)
+
+    def since(self, position: int) -> QueuedCommands:
+        """Those of the ops from this position on."""
+        ops = [op for op in self.ops if op.position >= position]
+        begin = ops[0].first if ops else len(self.packets) // PACKET_BYTES
+        ops = [op._replace(first=op.first - begin) for op in ops]
+        packets = self.packets[begin * PACKET_BYTES :]
+        return QueuedCommands(packets, self.address, self.contents, ops)
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +92,7 @@ class QueuedMark:
     mark: _core.Mark
 
 
-Batch = tuple[bytes, int, bytes, Sequence[QueuedOp]]
+Batch = tuple[bytes, int, bytes, Sequence[tuple[int, str, int, int, int, list[int]]]]
 """The fields of QueuedCommands, as the core hands them over."""
 Item = Batch | QueuedBytes | QueuedMark
 
@@ -133,9 +154,13 @@ class WorkQueue:
         self._taken = partial(_core.take_batch, index)
         self._done = 0
         self._fault: DeviceFault | None = None
+        self._failed: QueuedOp | None = None
+        """The op of the last fault, and that fault: kept when the program has heard of it."""
+        self._heard: DeviceFault | None = None
         self._lost = 0
-        self._lost_from = 0
-        """The position of the op that failed."""
+        self._cut = 0
+        """The position of the next op when the program heard of the last fault: what was queued
+        before may need what did not run."""
         self._unreported: WeakKeyDictionary[Thread, DeviceFault] = WeakKeyDictionary()
         """Threads whose ops did not run, with the fault: it was raised in another thread."""
         self._dead: BaseException | None = None
@@ -254,11 +279,11 @@ class WorkQueue:
         self.check()
         earlier = self._unreported.pop(current_thread(), None) if self._unreported else None
         if self._fault is not None:
-            self._hand_over()  # what was queued before the program hears of it does not run
-            self._wait_until(self._queued)
-            fault, lost = self._fault, self._lost
-            _core.mark_lost(self._index, self._lost_from, _lost_text(fault))
-            self._fault, self._lost = None, 0
+            fault, lost, failed = self._fault, self._lost, self._failed
+            assert failed is not None
+            place = (failed.begin, failed.position, failed.thread, failed.written)
+            self._cut = _core.mark_lost(self._index, *place, _lost_text(fault))
+            self._fault, self._lost, self._heard = None, 0, fault
             ops = "1 op" if lost == 1 else f"{lost} ops"
             after = f" ({ops} queued after it did not run)" if lost else ""
             raise fault.of(fault.op + after)
@@ -294,13 +319,20 @@ class WorkQueue:
             case QueuedMark():
                 item.mark.reach(self._device.cycles())
             case _:
-                self._run_commands(QueuedCommands(*item))
+                packets, address, contents, ops = item
+                made = [QueuedOp(*op) for op in ops]
+                self._run_commands(QueuedCommands(packets, address, contents, made))
 
     def _run_commands(self, item: QueuedCommands) -> None:
         if self._fault is not None:  # what comes after it may need what it did not compute
             self._lost += len(item.ops)
             self._mark_unreported(self._fault, item.ops)
             return
+        if self._heard is not None and item.ops[0].position < self._cut:
+            self._mark_unreported(self._heard, [op for op in item.ops if op.position < self._cut])
+            item = item.since(self._cut)
+            if not item.ops:
+                return
         if item.contents:
             self._device.write(item.address, np.frombuffer(item.contents, np.uint8))
         limit_s = self._device.config.timeouts.wait_s * len(item.ops)
@@ -310,8 +342,8 @@ class WorkQueue:
             self._device.recover()  # the op is lost, the device is not
             at = item.op_of(fault.number)
             self._lost = len(item.ops) - 1 - at
-            self._lost_from = item.ops[at][3]
-            self._fault = fault.of(item.ops[at][1])
+            self._failed = item.ops[at]
+            self._fault = fault.of(self._failed.name)
             self._mark_unreported(self._fault, item.ops[at:])
 
     def _mark_unreported(self, fault: DeviceFault, ops: Sequence[QueuedOp]) -> None:
@@ -319,7 +351,7 @@ class WorkQueue:
         waits first. Those that torch has for backward passes are not among them: they wait for
         nothing.
         """
-        queued = {op[2] for op in ops}
+        queued = {op.thread for op in ops}
         own = (t for t in threads() if t.ident in queued and not t.name.startswith("Dummy-"))
         self._unreported.update(dict.fromkeys(own, fault))
 

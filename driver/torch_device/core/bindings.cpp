@@ -74,13 +74,16 @@ using Words = nb::ndarray<const uint64_t, nb::ndim<1>, nb::c_contig, nb::device:
 using Numbers = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Sections = std::vector<std::pair<size_t, int64_t>>;
 
-std::shared_ptr<npu::Program> program(std::string op, size_t operands, size_t packets,
-                                      const Words& image, const Numbers& words,
-                                      const Numbers& symbols, const Sections& sections) {
+std::shared_ptr<npu::Program> program(std::string op, size_t operands, std::vector<size_t> written,
+                                      bool numbered, size_t packets, const Words& image,
+                                      const Numbers& words, const Numbers& symbols,
+                                      const Sections& sections) {
   constexpr size_t kLineWords = 8;
   auto made = std::make_shared<npu::Program>();
   made->op = std::move(op);
   made->operands = operands;
+  made->written = std::move(written);
+  made->numbered = numbered;
   made->packet_words = packets * kLineWords;
   made->image.assign(image.data(), image.data() + image.size());
   made->image.resize((image.size() + kLineWords - 1) / kLineWords * kLineWords);
@@ -136,8 +139,8 @@ nb::object take_batch(int device) {
   const auto batch = npu::take_batch(device);
   if (batch.ops.empty()) return nb::none();
   nb::list ops;
-  for (const auto& [first, program, thread, position] : batch.ops)
-    ops.append(nb::make_tuple(first, program->op, thread, position));
+  for (const auto& [first, program, thread, position, begin, written] : batch.ops)
+    ops.append(nb::make_tuple(first, program->op, thread, position, begin, written));
   return nb::make_tuple(bytes_of(batch.packets), batch.address, bytes_of(batch.contents), ops);
 }
 
@@ -181,13 +184,18 @@ NB_MODULE(_core, m) {
   m.def("start", &start);
   m.def("take_released", &npu::take_released);
   m.def("forget_memory", &npu::forget_memory);
-  m.def("mark_lost", &npu::mark_lost);
+  m.def("mark_lost", [](int device, uint64_t begin, uint64_t position, unsigned long thread,
+                        std::vector<uint64_t> written, const std::string& reason) {
+    return npu::mark_lost(device, {begin, position, thread, std::move(written)}, reason);
+  });
+  m.def("enter_call", &npu::enter_call);
+  m.def("leave_call", &npu::leave_call);
   m.def("note_stored", [](uint64_t pointer, size_t size) {
     npu::note_stored(reinterpret_cast<const void*>(pointer), size);
   });
-  m.def("address", [](uint64_t pointer) {
+  m.def("address", [](uint64_t pointer, bool is_stored) {
     const auto* const at = reinterpret_cast<const void*>(pointer);
-    raising([&] { npu::check_alive(at); });
+    raising([&] { is_stored ? npu::check_alive(at) : npu::check_usable(at); });
     return npu::address_of(at);
   });
   m.def("default_generator", [](int device) {

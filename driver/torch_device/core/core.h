@@ -76,16 +76,29 @@ inline void* pointer_to(c10::DeviceIndex device, unsigned generation, uint64_t a
   const uint64_t above = uint64_t{generation} << kDeviceBits | uint64_t(device + 1);
   return reinterpret_cast<void*>(above << kAddressBits | address);
 }
-// Throws for a pointer into memory that its device had before it was opened anew, or that is lost.
+// Throws for a pointer into memory that its device had before it was opened anew.
 void check_alive(const void* pointer);
+// Likewise, and for one into memory that is lost.
+void check_usable(const void* pointer);
 
-// The next place in the order in which a device runs ops and the host stores into its memory.
-uint64_t next_position(int device);
-// The ops from a position on did not run: what was allocated since holds nothing, and its use
-// throws `reason`, until the host has stored all its bytes.
-void mark_lost(int device, uint64_t from, const std::string& reason);
-// Notes that the host stores so many bytes, each of them.
+// A device runs ops, and the host stores into its memory, in the order of their positions.
+//
+// Notes that a thread queues an op that writes to the memory at these addresses: its position.
+uint64_t note_queued(int device, const std::vector<uint64_t>& written, unsigned long thread);
+// Notes that the host has stored so many bytes, each of them.
 void note_stored(const void* pointer, size_t size);
+
+// An op that failed. All that was queued behind it did not run.
+struct FailedOp {
+  uint64_t begin;  // position of the first op of the call of torch that it is a part of
+  uint64_t position;
+  unsigned long thread;
+  std::vector<uint64_t> written;
+};
+// Marks memory as lost: what the failed op writes to, and what has its contents by it, by the ops
+// of its call before it, or by ops behind it. Its use throws `reason`, until the host has stored
+// all its bytes. The position from which on ops run again.
+uint64_t mark_lost(int device, const FailedOp& failed, const std::string& reason);
 // Throws for an address in memory that is lost.
 void check_computed(int device, const std::vector<uint64_t>& addresses);
 

@@ -19,8 +19,12 @@ struct Block {
   unsigned generation;
   uint64_t address;
   size_t size;
-  uint64_t born;                            // the position in the queue at which it was allocated
-  std::shared_ptr<const std::string> lost;  // why it holds nothing
+  // Positions in the queue; positions begin at 1, and 0 is none.
+  uint64_t born = 0;         // of the first op or store that gave it contents
+  uint64_t written = 0;      // of the last op that writes to it
+  uint64_t stored = 0;       // of the host's last store of all its bytes
+  unsigned long thread = 0;  // that queued the first op
+  std::shared_ptr<const std::string> lost = nullptr;  // why it holds nothing
 };
 
 struct DeviceUse {
@@ -32,7 +36,7 @@ struct DeviceUse {
   std::unordered_map<size_t, std::vector<uint64_t>> released;
   std::map<uint64_t, Block*> living;  // by address
   size_t lost = 0;                    // how many of them hold nothing
-  uint64_t position = 0;              // ops and stores of the host so far
+  uint64_t position = 1;              // of the next op or store
 };
 
 // Never destroyed: tensors may die after the static objects of this library.
@@ -151,8 +155,7 @@ c10::DataPtr allocate_on(c10::DeviceIndex device, size_t size) {
   }
   use.blocks.increase(1);
   use.bytes.increase(static_cast<int64_t>(size));
-  auto* const block =
-      new Block{device, use.generation, *address, size, use.position, /*lost=*/nullptr};
+  auto* const block = new Block{device, use.generation, *address, size};
   use.living[*address] = block;
   return {pointer_to(device, use.generation, *address), block, &release, where};
 }
@@ -163,7 +166,7 @@ void resize_storage(const c10::Storage& storage, size_t size) {
   auto fresh = allocate_on(storage.device().index(), size);
   const size_t kept = std::min(size, storage.nbytes());
   if (kept) {
-    check_alive(storage.data());
+    check_usable(storage.data());
     allocator()->copy_data(fresh.get(), storage.data(), kept);
     note_stored(fresh.get(), kept);
   }
@@ -196,33 +199,59 @@ void forget_memory(c10::DeviceIndex device) {
                   .living = {}};
 }
 
-uint64_t next_position(int device) {
+uint64_t note_queued(int device, const std::vector<uint64_t>& written, unsigned long thread) {
   auto& book = ledger();
   const std::lock_guard lock(book.mutex);
-  return book.use[static_cast<c10::DeviceIndex>(device)].position++;
+  auto& use = book.use[static_cast<c10::DeviceIndex>(device)];
+  const uint64_t position = use.position++;
+  for (const uint64_t address : written) {
+    auto* const block = block_at(use, address);
+    if (block == nullptr) continue;
+    if (block->born == 0) {
+      block->born = position;
+      block->thread = thread;
+    }
+    block->written = position;
+  }
+  return position;
 }
 
-void mark_lost(int device, uint64_t from, const std::string& reason) {
+uint64_t mark_lost(int device, const FailedOp& failed, const std::string& reason) {
   const auto shared = std::make_shared<const std::string>(reason);
   auto& book = ledger();
   const std::lock_guard lock(book.mutex);
   auto& use = book.use[static_cast<c10::DeviceIndex>(device)];
+  const auto lose = [&](Block& block) {
+    if (!block.lost) ++use.lost;
+    block.lost = shared;
+  };
+  const auto is_made_since = [](const Block& block, uint64_t from) {
+    return block.born >= from && block.written >= std::max(from, block.stored);
+  };
   for (const auto& [address, block] : use.living) {
-    if (block->born < from || block->lost) continue;
-    block->lost = shared;
-    ++use.lost;
+    const bool own = block->thread == failed.thread && is_made_since(*block, failed.begin);
+    if (own || is_made_since(*block, failed.position)) lose(*block);
   }
+  for (const uint64_t address : failed.written) {
+    auto* const block = block_at(use, address);
+    if (block == nullptr || block->stored > failed.position) continue;
+    if (block->born != 0 && block->born <= failed.position) lose(*block);
+  }
+  return use.position;
 }
 
 void note_stored(const void* pointer, size_t size) {
   auto& book = ledger();
   const std::lock_guard lock(book.mutex);
   auto& use = book.use[device_of(pointer)];
-  ++use.position;
+  if (generation_of(pointer) != use.generation) return;
+  const uint64_t position = use.position++;
   auto* const block = block_at(use, address_of(pointer));
-  if (block == nullptr || block->address != address_of(pointer) || size < block->size) return;
+  if (block == nullptr) return;
+  if (block->born == 0) block->born = position;
+  if (block->address != address_of(pointer) || size < block->size) return;
   found(use, *block);
-  block->born = 0;  // the host's stores are made also after a fault
+  block->stored = position;
 }
 
 void check_computed(int device, const std::vector<uint64_t>& addresses) {
@@ -232,15 +261,28 @@ void check_computed(int device, const std::vector<uint64_t>& addresses) {
   for (const uint64_t address : addresses) check_not_lost(use, device, address);
 }
 
-void check_alive(const void* pointer) {
-  if (pointer == nullptr) return;
-  auto& book = ledger();
-  const std::lock_guard lock(book.mutex);
+namespace {
+const DeviceUse& living_use(Ledger& book, const void* pointer) {
   const auto device = device_of(pointer);
   const auto& use = book.use[device];
   TORCH_CHECK(generation_of(pointer) == use.generation, "npu:", int(device),
               ": the memory of this tensor is gone: its device was closed and opened anew");
-  check_not_lost(use, device, address_of(pointer));
+  return use;
+}
+}  // namespace
+
+void check_alive(const void* pointer) {
+  if (pointer == nullptr) return;
+  auto& book = ledger();
+  const std::lock_guard lock(book.mutex);
+  living_use(book, pointer);
+}
+
+void check_usable(const void* pointer) {
+  if (pointer == nullptr) return;
+  auto& book = ledger();
+  const std::lock_guard lock(book.mutex);
+  check_not_lost(living_use(book, pointer), device_of(pointer), address_of(pointer));
 }
 
 // ---------------------------------------------------------------------- pinned host memory

@@ -22,6 +22,8 @@ struct Program {
   };
   std::string op;
   size_t operands;
+  std::vector<size_t> written;  // numbers of the operands that it writes to
+  bool numbered;                // whether the last operand is a number, not an address
   size_t packet_words;
   std::vector<uint64_t> image;  // packets, then contents of sections, each from a multiple of 64
   std::vector<Relocation> relocations;
@@ -37,7 +39,9 @@ struct Batch {
     size_t first_packet;
     ProgramPtr program;
     unsigned long thread;  // that queued it, as Python counts threads
-    uint64_t position;     // see next_position
+    uint64_t position;     // see note_queued
+    uint64_t begin;        // see FailedOp
+    std::vector<uint64_t> written;
   };
   std::vector<uint64_t> packets;
   std::vector<uint64_t> contents;
@@ -53,6 +57,10 @@ struct Batch {
 // use it afterwards are queued behind. Only the contents, which the host writes before the
 // batch runs, need memory of their own.
 void enqueue(int device, const ProgramPtr& program, const std::vector<uint64_t>& operands);
+
+// Between these, what the thread queues is one call of torch. They nest.
+void enter_call();
+void leave_call();
 
 // The commands so far; the next batch is empty and has no memory for contents.
 Batch take_batch(int device);

@@ -17,6 +17,9 @@ constexpr size_t kBatchPackets = 64;
 constexpr size_t kWordsPerPacket = 8;
 constexpr size_t kWordBytes = sizeof(uint64_t);
 
+thread_local int t_depth = 0;
+thread_local uint64_t t_begin = 0;  // position of the first op of the call; 0: there is none yet
+
 // Changed only with the interpreter's lock held.
 std::map<int, Batch>& batches() {
   static auto* const instance = new std::map<int, Batch>;
@@ -49,8 +52,14 @@ void append(int device, Batch& batch, const ProgramPtr& program,
                         : batch.contents[contents + word - program->packet_words];
     patched += at[symbol];
   }
+  std::vector<uint64_t> written;
+  for (const size_t operand : program->written) written.push_back(operands[operand]);
+  const auto thread = PyThread_get_thread_ident();
+  const uint64_t position = note_queued(device, written, thread);
+  if (t_depth > 0 && t_begin == 0) t_begin = position;
+  const uint64_t begin = t_depth > 0 ? t_begin : position;
   batch.ops.push_back(
-      {first / kWordsPerPacket, program, PyThread_get_thread_ident(), next_position(device)});
+      {first / kWordsPerPacket, program, thread, position, begin, std::move(written)});
 }
 
 }  // namespace
@@ -71,9 +80,15 @@ void enqueue(int device, const ProgramPtr& program, const std::vector<uint64_t>&
   while (needed && batch.contents.size() * kWordBytes + needed > batch.capacity) {
     callbacks().submit(device, needed);
   }
-  check_computed(device, operands);  // another thread may have heard of a fault since
+  // Another thread may have heard of a fault since.
+  check_computed(device, {operands.begin(), operands.end() - (program->numbered ? 1 : 0)});
   append(device, batch, program, operands, temporaries);
   if (batch.packets.size() >= kBatchPackets * kWordsPerPacket) callbacks().submit(device, 0);
+}
+
+void enter_call() { ++t_depth; }
+void leave_call() {
+  if (--t_depth == 0) t_begin = 0;
 }
 
 Batch take_batch(int device) { return std::exchange(batches()[device], {}); }

@@ -87,7 +87,10 @@ bool add_number(const Replay& replay, int device, std::vector<uint64_t>& operand
 
 void remember(const std::string& key, PyObject* op, Replay replay) {
   auto& [entries, by_key] = calls();
-  if (by_key.contains(key)) return;
+  if (const auto known = by_key.find(key); known != by_key.end()) {
+    known->second->replay = std::make_shared<const Replay>(std::move(replay));  // of another seed
+    return;
+  }
   if (entries.size() >= kRemembered) {
     by_key.erase(entries.back().key);
     Py_DECREF(entries.back().op);

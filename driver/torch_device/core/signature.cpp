@@ -49,7 +49,7 @@ bool add_tensor(Signature& call, PyObject* value) {
       tensor.sizes(), tensor.strides(), tensor.itemsize(), tensor.storage_offset());
   if (tensor.numel() > 0 && tensor.storage().nbytes() < end_bytes) return false;
   const void* const pointer = tensor.data_ptr();
-  check_alive(pointer);
+  check_usable(pointer);
   call.tensors.push_back(value);
   call.addresses.push_back(address_of(pointer));
   add(call.key, 'T', tensor.scalar_type());
