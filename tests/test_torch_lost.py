@@ -299,3 +299,21 @@ def test_several_threads_that_wait_hear_of_faults_only() -> None:
             thread.join(30)
         hear()
     assert set(heard) == {DeviceFault}
+
+
+def test_who_hears_of_a_fault_before_all_has_run_hears_of_it_once() -> None:
+    x = torch.ones(4, device="npu")
+    torch.npu.synchronize()
+    for _ in range(20):
+        x.index_select(0, torch.tensor([9], device="npu"))
+        event = torch.Event("npu")
+        event.record()
+        while not event.query():
+            pass
+        made = [x + 1 for _ in range(200)]  # some of them in batches that are still waiting
+        with pytest.raises(DeviceFault):
+            event.synchronize()
+        torch.npu.synchronize()
+        with pytest.raises(RuntimeError, match=LOST):
+            made[-1].tolist()
+        assert (x + 1).tolist() == [2.0] * 4

@@ -157,6 +157,8 @@ class WorkQueue:
         self._failed: QueuedOp | None = None
         """The op of the last fault, and that fault: kept when the program has heard of it."""
         self._heard: DeviceFault | None = None
+        self._hearer: int | None = None
+        """The thread that heard of it first."""
         self._lost = 0
         self._cut = 0
         """The position of the next op when the program heard of the last fault: what was queued
@@ -284,6 +286,7 @@ class WorkQueue:
             place = (failed.begin, failed.position, failed.thread, failed.written)
             self._cut = _core.mark_lost(self._index, *place, _lost_text(fault))
             self._fault, self._lost, self._heard = None, 0, fault
+            self._hearer = current_thread().ident
             ops = "1 op" if lost == 1 else f"{lost} ops"
             after = f" ({ops} queued after it did not run)" if lost else ""
             raise fault.of(fault.op + after)
@@ -329,7 +332,9 @@ class WorkQueue:
             self._mark_unreported(self._fault, item.ops)
             return
         if self._heard is not None and item.ops[0].position < self._cut:
-            self._mark_unreported(self._heard, [op for op in item.ops if op.position < self._cut])
+            skipped = [op for op in item.ops if op.position < self._cut]
+            unaware = [op for op in skipped if op.thread != self._hearer]
+            self._mark_unreported(self._heard, unaware)
             item = item.since(self._cut)
             if not item.ops:
                 return
