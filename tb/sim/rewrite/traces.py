@@ -25,7 +25,9 @@ from tb.sim.rewrite.trace_text import (
     FILES,
     NUMBER,
     TEMPORARY,
+    TEMPORARY_BEGIN,
     TraceFunction,
+    mentioned,
     parts,
     read_functions,
     statements,
@@ -36,6 +38,7 @@ _INCLUDES = f'#include "verilated_vcd_c.h"\n#include "{PREFIX}__Syms.h"\n\n'
 _SLOW = "VL_ATTR_COLD"
 _TYPE = re.compile(rf"\b{ROOT}__trace_\w+_dtype\w+")
 """The name of a function that serves all signals of a type."""
+_BEGIN = f"{ROOT}__trace_"
 _NAME = re.compile(rf"\b{ROOT}__trace_\w+")
 _COUNT = re.compile(r"->addInitCb\([^;]*, (\d+)\);")
 _GUARD = re.compile(r"(if \(VL_UNLIKELY\([^{};]*__Vm_traceActivity[^{};]*\)\)) \{ (.*) \}")
@@ -64,13 +67,13 @@ def _steps(function: TraceFunction) -> Iterator[_Step]:
 def _runs(steps: Sequence[_Step], temporaries: Iterable[str]) -> Iterator[list[_Step]]:
     """The steps, those together from the first to the last that mentions a temporary."""
     names = set(temporaries)
-    mentions = [names.intersection(TEMPORARY.findall(step.text)) for step in steps]
-    last = {name: at for at, mentioned in enumerate(mentions) for name in mentioned}
+    mentions = [names.intersection(mentioned(step.text)) for step in steps]
+    last = {name: at for at, used in enumerate(mentions) for name in used}
     run: list[_Step] = []
     until = 0
-    for at, (step, mentioned) in enumerate(zip(steps, mentions, strict=True)):
+    for at, (step, used) in enumerate(zip(steps, mentions, strict=True)):
         run.append(step)
-        until = max([until, *(last[name] for name in mentioned)])
+        until = max([until, *(last[name] for name in used)])
         if at >= until:
             yield run
             run = []
@@ -92,8 +95,9 @@ def _cut(items: Iterable[_Item], text: Callable[[_Item], str]) -> Iterator[list[
     size = 0
     for item in items:
         piece.append(item)
-        size += len(text(item))
-        ends = zlib.crc32(text(item).encode()) % _ONE_IN == 0
+        written = text(item)
+        size += len(written)
+        ends = zlib.crc32(written.encode()) % _ONE_IN == 0
         if size >= _MAX_BYTES or (ends and size >= _MIN_BYTES):
             yield piece
             piece, size = [], 0
@@ -107,6 +111,8 @@ def _renamed(function: TraceFunction, names: Mapping[str, str]) -> TraceFunction
         return function
 
     def new(line: str) -> str:
+        if TEMPORARY_BEGIN not in line:
+            return line
         return TEMPORARY.sub(lambda match: names.get(match[0], match[0]), line)
 
     return replace(
@@ -118,7 +124,7 @@ def _renamed(function: TraceFunction, names: Mapping[str, str]) -> TraceFunction
 
 def _by_content(function: TraceFunction) -> TraceFunction:
     """With a name that says what it does, and only the temporaries that it uses, by their order."""
-    named = TEMPORARY.findall("\n".join(function.statements))
+    named = chain.from_iterable(map(mentioned, function.statements))
     used = [name for name in dict.fromkeys(named) if name in function.locals]
     function = replace(function, name="", locals={name: function.locals[name] for name in used})
     plain = _renamed(function, {name: f"temporary_{at}" for at, name in enumerate(used)})
@@ -164,6 +170,8 @@ class _Model:
 
     def _with_types(self, text: str) -> str:
         """With the names that functions of types have now."""
+        if _BEGIN not in text:
+            return text
         return _TYPE.sub(lambda match: self._type(match[0]).name, text)
 
     def _entry(self, function: TraceFunction) -> TraceFunction:
@@ -216,7 +224,8 @@ def _file(
 ) -> str:
     """The text of a file with these functions. `known`: what they call."""
     body = "\n".join(function.text() for function in functions)
-    called = dict.fromkeys(name for name in _NAME.findall(body) if name in known)
+    calling = "\n".join(line for line in body.splitlines() if _BEGIN in line)
+    called = dict.fromkeys(name for name in _NAME.findall(calling) if name in known)
     declared = "".join(f"{known[name].declaration.strip()};\n" for name in called)
     return _INCLUDES + needed_by(body, constants) + declared + "\n" + body
 
