@@ -20,7 +20,7 @@ from driver.isa import PACKET_BYTES, Opcode, Packet
 from driver.isa.image import digest as image_digest
 from driver.isa.micro import VectorProgram
 from driver.runtime.buffer import Buffer
-from driver.runtime.vector_programs import FIRST_PLACEHOLDER, name_of, named_by
+from driver.runtime.vector_programs import FIRST_PLACEHOLDER, named_by, packet_name
 
 WORD_BYTES = 8
 """Of the image: addresses are 64-bit words in packets and descriptors alike."""
@@ -180,10 +180,8 @@ _ADDRESS_WORDS = {1: "src1", 2: "src2", 7: "src3", 3: "dst"}
 
 
 def _line(packet: Packet, where: dict[int, str]) -> str:
-    name = Opcode(packet.opcode).name
     params = [*packet.params]
     if packet.opcode == Opcode.VECTOR:
-        name += f" {name_of(params[0])}"
         params = params[1:6]
     offsets = (0, packet.src1, packet.src2, packet.dst, 0, 0, 0, packet.params[6])
     parts = [
@@ -191,4 +189,4 @@ def _line(packet: Packet, where: dict[int, str]) -> str:
         for word, text in _ADDRESS_WORDS.items()
         if word in where
     ]
-    return f"{name} flags={packet.flags:#x} {' '.join(parts)} params={params}"
+    return f"{packet_name(packet)} flags={packet.flags:#x} {' '.join(parts)} params={params}"

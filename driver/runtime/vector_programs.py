@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import threading
 
+from driver.isa import Opcode, Packet
 from driver.isa.image import digest
 from driver.isa.micro import VectorProgram
 from driver.isa.programs import PROGRAM_AT
@@ -37,6 +38,15 @@ def named_by(number: int) -> VectorProgram | None:
         return PROGRAM_AT.get(number)
     at = number - FIRST_PLACEHOLDER
     return _PROGRAMS[at] if at < len(_PROGRAMS) else None
+
+
+def packet_name(packet: Packet) -> str:
+    """For a listing: the opcode, and the program of a VECTOR packet."""
+    try:
+        name = Opcode(packet.opcode).name
+    except ValueError:
+        return f"opcode {packet.opcode}"
+    return f"{name} {name_of(packet.params[0])}" if packet.opcode == Opcode.VECTOR else name
 
 
 def name_of(number: int) -> str:

@@ -20,11 +20,11 @@ import torch
 
 from driver.backend import check_name
 from driver.backend.named import MOST_DEVICES
-from driver.config import CONFIG_FILE, load_configs
+from driver.config import load_configs
 from driver.errors import InfrastructureError, InputError, OutOfMemory
 from driver.torch_device import _core, keyboard_interrupt
 from driver.torch_device.debug import size_text
-from driver.torch_device.settings import DeviceSettings
+from driver.torch_device.settings import CONFIG_FILE, DeviceSettings
 
 if TYPE_CHECKING:
     from driver.torch_device.hardware import OpenDevice

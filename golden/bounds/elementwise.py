@@ -192,7 +192,7 @@ def periodic(name: str, torch_ulps: float) -> Rule:
         def in_range(values: Values) -> Mask:
             return np.asarray(~beyond | (np.abs(values) <= 1))
 
-        return (replace(unclaimed(inside, beyond), chosen=in_range),)
+        return (replace(inside, npu=unclaimed(inside, beyond).npu, chosen=in_range),)
 
     return rule
 

@@ -7,8 +7,8 @@ import struct
 from collections.abc import Callable, Sequence
 
 from driver.errors import NpuError
-from driver.isa import Opcode, Packet
-from driver.runtime.vector_programs import name_of
+from driver.isa import Packet
+from driver.runtime.vector_programs import packet_name
 from golden.packets import destinations
 from tb.agents.packet_queue import Way
 
@@ -51,8 +51,4 @@ class CommandHistory:
 
     def _name(self, at: int) -> str:
         packet, way = self._commands[at]
-        known = packet.opcode in tuple(Opcode)
-        name = Opcode(packet.opcode).name if known else f"opcode {packet.opcode}"
-        if packet.opcode == Opcode.VECTOR:
-            name += f" {name_of(packet.params[0])}"
-        return f"{name} by {way.value}"
+        return f"{packet_name(packet)} by {way.value}"

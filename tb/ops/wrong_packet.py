@@ -15,7 +15,7 @@ import numpy as np
 from driver.isa import DTYPE_BYTES, Opcode, Packet
 from driver.results import Blame
 from driver.runtime import Buffer, TensorView
-from driver.runtime.vector_programs import name_of
+from driver.runtime.vector_programs import packet_name
 from golden.packets import blame_packet, destinations
 from tb.ops.case import Case
 from tb.ops.pair import DevicePair, PairResult
@@ -56,14 +56,6 @@ class WrongPacket:
             return f"{text}, beside its destination"
         bits = f"cmodel {self.element.cmodel:#x}, RTL {self.element.rtl:#x}"
         return f"{text}, element {list(self.element.index)}: {bits}, by integers {self.right:#x}"
-
-
-def packet_name(packet: Packet) -> str:
-    """Opcode, and the program of a VECTOR packet."""
-    name = Opcode(packet.opcode).name
-    if packet.opcode != Opcode.VECTOR:
-        return name
-    return f"{name} {name_of(packet.params[0])}"
 
 
 @dataclass(frozen=True)
