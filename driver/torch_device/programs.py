@@ -134,12 +134,13 @@ class ProgramCache:
         buffers = [shape.buffer for shape in shapes]
         into = written_buffers(program)
         written = [at for at, buffer in enumerate(program.operands) if buffer in into]
+        is_numbered = number in program.operands
         return RememberedProgram(
             program=program,
-            queued=_queued(row, program, written, number in program.operands),
+            queued=_queued(row, program, written, is_numbered),
             begins=tuple(buffers.index(b) for b in program.operands if b is not number),
             seed=None if stream is None else stream.seed,
-            is_numbered=number in program.operands,
+            is_numbered=is_numbered,
             shapes=shapes,
             extents=tuple(shape.extent_bytes for shape in shapes),
             arguments=arguments,

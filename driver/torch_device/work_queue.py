@@ -97,6 +97,17 @@ Batch = tuple[bytes, int, bytes, Sequence[tuple[int, str, int, int, int, list[in
 Item = Batch | QueuedBytes | QueuedMark
 
 
+@dataclass(frozen=True)
+class _HeardFault:
+    """A fault that the program has heard of."""
+
+    fault: DeviceFault
+    thread: int | None
+    """That heard of it first."""
+    cut: int
+    """The position of the next op then: what was queued before may need what did not run."""
+
+
 class ContentsMemory:
     """Device memory for the contents of batches: one block per batch that may wait, run or grow.
 
@@ -153,16 +164,11 @@ class WorkQueue:
         """What is not done; the first one runs."""
         self._taken = partial(_core.take_batch, index)
         self._done = 0
-        self._fault: DeviceFault | None = None
-        self._failed: QueuedOp | None = None
-        """The op of the last fault, and that fault: kept when the program has heard of it."""
-        self._heard: DeviceFault | None = None
-        self._hearer: int | None = None
-        """The thread that heard of it first."""
+        self._failed: tuple[DeviceFault, QueuedOp] | None = None
+        """What the program has not heard of: until then nothing runs."""
         self._lost = 0
-        self._cut = 0
-        """The position of the next op when the program heard of the last fault: what was queued
-        before may need what did not run."""
+        self._heard: _HeardFault | None = None
+        """The last one that it has heard of."""
         self._unreported: WeakKeyDictionary[Thread, DeviceFault] = WeakKeyDictionary()
         """Threads whose ops did not run, with the fault: it was raised in another thread."""
         self._dead: BaseException | None = None
@@ -280,13 +286,12 @@ class WorkQueue:
     def _raise(self) -> None:
         self.check()
         earlier = self._unreported.pop(current_thread(), None) if self._unreported else None
-        if self._fault is not None:
-            fault, lost, failed = self._fault, self._lost, self._failed
-            assert failed is not None
-            place = (failed.begin, failed.position, failed.thread, failed.written)
-            self._cut = _core.mark_lost(self._index, *place, _lost_text(fault))
-            self._fault, self._lost, self._heard = None, 0, fault
-            self._hearer = current_thread().ident
+        if self._failed is not None:
+            (fault, op), lost = self._failed, self._lost
+            place = (op.begin, op.position, op.thread, op.written)
+            cut = _core.mark_lost(self._index, *place, _lost_text(fault))
+            self._heard = _HeardFault(fault, current_thread().ident, cut)
+            self._failed, self._lost = None, 0
             ops = "1 op" if lost == 1 else f"{lost} ops"
             after = f" ({ops} queued after it did not run)" if lost else ""
             raise fault.of(fault.op + after)
@@ -327,15 +332,15 @@ class WorkQueue:
                 self._run_commands(QueuedCommands(packets, address, contents, made))
 
     def _run_commands(self, item: QueuedCommands) -> None:
-        if self._fault is not None:  # what comes after it may need what it did not compute
+        if (failed := self._failed) is not None:  # what comes after may need it
             self._lost += len(item.ops)
-            self._mark_unreported(self._fault, item.ops)
+            self._mark_unreported(failed[0], item.ops)
             return
-        if self._heard is not None and item.ops[0].position < self._cut:
-            skipped = [op for op in item.ops if op.position < self._cut]
-            unaware = [op for op in skipped if op.thread != self._hearer]
-            self._mark_unreported(self._heard, unaware)
-            item = item.since(self._cut)
+        if (heard := self._heard) is not None and item.ops[0].position < heard.cut:
+            skipped = [op for op in item.ops if op.position < heard.cut]
+            unaware = [op for op in skipped if op.thread != heard.thread]
+            self._mark_unreported(heard.fault, unaware)
+            item = item.since(heard.cut)
             if not item.ops:
                 return
         if item.contents:
@@ -347,9 +352,9 @@ class WorkQueue:
             self._device.recover()  # the op is lost, the device is not
             at = item.op_of(fault.number)
             self._lost = len(item.ops) - 1 - at
-            self._failed = item.ops[at]
-            self._fault = fault.of(self._failed.name)
-            self._mark_unreported(self._fault, item.ops[at:])
+            named = fault.of(item.ops[at].name)
+            self._failed = named, item.ops[at]
+            self._mark_unreported(named, item.ops[at:])
 
     def _mark_unreported(self, fault: DeviceFault, ops: Sequence[QueuedOp]) -> None:
         """Each of the program's threads that queued one of these ops gets the fault, whichever

@@ -6,6 +6,7 @@
 #include <c10/core/CachingDeviceAllocator.h>
 #include <c10/core/GeneratorImpl.h>
 #include <c10/core/Storage.h>
+#include <c10/util/ArrayRef.h>
 
 #include <atomic>
 #include <cstdint>
@@ -83,8 +84,10 @@ void check_usable(const void* pointer);
 
 // A device runs ops, and the host stores into its memory, in the order of their positions.
 //
-// Notes that a thread queues an op that writes to the memory at these addresses: its position.
-uint64_t note_queued(int device, const std::vector<uint64_t>& written, unsigned long thread);
+// Notes that a thread queues an op on the memory at these addresses, some of which it writes to:
+// its position. Throws for memory that is lost: another thread may have heard of a fault just now.
+uint64_t note_queued(int device, c10::ArrayRef<uint64_t> used, const std::vector<uint64_t>& written,
+                     unsigned long thread);
 // Notes that the host has stored so many bytes, each of them.
 void note_stored(const void* pointer, size_t size);
 
@@ -99,8 +102,6 @@ struct FailedOp {
 // of its call before it, or by ops behind it. Its use throws `reason`, until the host has stored
 // all its bytes. The position from which on ops run again.
 uint64_t mark_lost(int device, const FailedOp& failed, const std::string& reason);
-// Throws for an address in memory that is lost.
-void check_computed(int device, const std::vector<uint64_t>& addresses);
 
 c10::DeviceAllocator* allocator();
 c10::DataPtr allocate_on(c10::DeviceIndex device, size_t size);

@@ -68,7 +68,7 @@ Block* block_at(const DeviceUse& use, uint64_t address) {
   return address - block->address < block->size ? block : nullptr;
 }
 
-void found(DeviceUse& use, Block& block) {
+void forget_loss(DeviceUse& use, Block& block) {
   if (block.lost) --use.lost;
   block.lost.reset();
 }
@@ -85,7 +85,7 @@ void release(void* context) {
   const std::lock_guard lock(book.mutex);
   auto& use = book.use[block->device];
   if (block->generation != use.generation) return;  // the device that it lay on is gone
-  found(use, *block);
+  forget_loss(use, *block);
   use.living.erase(block->address);
   use.released[rounded(block->size)].push_back(block->address);
   use.blocks.decrease(1);
@@ -199,10 +199,12 @@ void forget_memory(c10::DeviceIndex device) {
                   .living = {}};
 }
 
-uint64_t note_queued(int device, const std::vector<uint64_t>& written, unsigned long thread) {
+uint64_t note_queued(int device, c10::ArrayRef<uint64_t> used, const std::vector<uint64_t>& written,
+                     unsigned long thread) {
   auto& book = ledger();
   const std::lock_guard lock(book.mutex);
   auto& use = book.use[static_cast<c10::DeviceIndex>(device)];
+  for (const uint64_t address : used) check_not_lost(use, device, address);
   const uint64_t position = use.position++;
   for (const uint64_t address : written) {
     auto* const block = block_at(use, address);
@@ -250,15 +252,8 @@ void note_stored(const void* pointer, size_t size) {
   if (block == nullptr) return;
   if (block->born == 0) block->born = position;
   if (block->address != address_of(pointer) || size < block->size) return;
-  found(use, *block);
+  forget_loss(use, *block);
   block->stored = position;
-}
-
-void check_computed(int device, const std::vector<uint64_t>& addresses) {
-  auto& book = ledger();
-  const std::lock_guard lock(book.mutex);
-  const auto& use = book.use[static_cast<c10::DeviceIndex>(device)];
-  for (const uint64_t address : addresses) check_not_lost(use, device, address);
 }
 
 namespace {

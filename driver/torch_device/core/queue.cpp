@@ -41,6 +41,13 @@ std::vector<uint64_t> symbols(const Program& program, const std::vector<uint64_t
 
 void append(int device, Batch& batch, const ProgramPtr& program,
             const std::vector<uint64_t>& operands, const std::vector<c10::DataPtr>& temporaries) {
+  std::vector<uint64_t> written;
+  for (const size_t operand : program->written) written.push_back(operands[operand]);
+  const auto used = c10::ArrayRef(operands).slice(0, operands.size() - program->numbered);
+  const auto thread = PyThread_get_thread_ident();
+  const uint64_t position = note_queued(device, used, written, thread);
+  if (t_depth > 0 && t_begin == 0) t_begin = position;
+  const uint64_t begin = t_depth > 0 ? t_begin : position;
   const size_t first = batch.packets.size(), contents = batch.contents.size();
   const auto split = program->image.begin() + static_cast<std::ptrdiff_t>(program->packet_words);
   batch.packets.insert(batch.packets.end(), program->image.begin(), split);
@@ -52,12 +59,6 @@ void append(int device, Batch& batch, const ProgramPtr& program,
                         : batch.contents[contents + word - program->packet_words];
     patched += at[symbol];
   }
-  std::vector<uint64_t> written;
-  for (const size_t operand : program->written) written.push_back(operands[operand]);
-  const auto thread = PyThread_get_thread_ident();
-  const uint64_t position = note_queued(device, written, thread);
-  if (t_depth > 0 && t_begin == 0) t_begin = position;
-  const uint64_t begin = t_depth > 0 ? t_begin : position;
   batch.ops.push_back(
       {first / kWordsPerPacket, program, thread, position, begin, std::move(written)});
 }
@@ -80,8 +81,6 @@ void enqueue(int device, const ProgramPtr& program, const std::vector<uint64_t>&
   while (needed && batch.contents.size() * kWordBytes + needed > batch.capacity) {
     callbacks().submit(device, needed);
   }
-  // Another thread may have heard of a fault since.
-  check_computed(device, {operands.begin(), operands.end() - (program->numbered ? 1 : 0)});
   append(device, batch, program, operands, temporaries);
   if (batch.packets.size() >= kBatchPackets * kWordsPerPacket) callbacks().submit(device, 0);
 }

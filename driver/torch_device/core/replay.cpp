@@ -79,7 +79,7 @@ bool add_number(const Replay& replay, int device, std::vector<uint64_t>& operand
   const at::Device where(kNpu, static_cast<c10::DeviceIndex>(device));
   const auto& generator = at::globalContext().defaultGenerator(where);
   const auto number = generator.get<Generator>()->next_number(*replay.seed);
-  if (number && operands.size() < replay.program->operands) operands.push_back(*number);
+  if (number && replay.program->numbered) operands.push_back(*number);
   return number.has_value();
 }
 

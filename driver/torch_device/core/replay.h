@@ -47,8 +47,8 @@ struct Replay {
   std::vector<size_t> operands;  // numbers of the call's tensors, then of the results
   std::vector<Result> results;
   std::vector<Overlap> overlaps;
-  // Of a random op: the seed of the device's generator. If the program has an operand more, its
-  // address is the number of the stream.
+  // Of a random op: the seed of the device's generator. A numbered program has the number of the
+  // stream for one more operand.
   std::optional<uint64_t> seed;
 };
 
