@@ -18,6 +18,8 @@ import torch
 from torch.testing._internal.common_methods_invocations import op_db
 from torch.utils._pytree import tree_leaves
 
+from tb.op_survey import database
+
 Tensor = torch.Tensor
 DTYPES = (
     *(torch.float32, torch.float16, torch.bfloat16),
@@ -130,7 +132,7 @@ def samples(op: Any, dtype: torch.dtype) -> Iterator[Any]:
     random.seed(0)
     np.random.seed(0)
     wants_gradient = dtype in op.supported_backward_dtypes("cpu")
-    for sample in islice(op.sample_inputs("cpu", dtype, requires_grad=wants_gradient), MAX_TRIED):
+    for sample in islice(database.samples(op, dtype, wants_gradient), MAX_TRIED):
         sizes = [x.numel() for x in tensors((sample.input, sample.args, sample.kwargs))]
         if not sizes or max(sizes) <= MAX_ELEMENTS:
             yield sample

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 import torch
 
+from tb.op_survey.database import wrong_samples
 from tests import opinfo_cases
 from tests.opinfo_cases import DTYPES, EXEMPT, OTHER_VALUES, cases, on_npu, outcome
 
@@ -119,7 +120,7 @@ def test_wrong_arguments_are_errors_on_the_device_as_well() -> None:
     """Some error, at the latest when the device is waited for."""
     tried, silent = 0, set()
     for op in [op for op in cases(torch.float32) if op.error_inputs_func is not None]:
-        for given in op.error_inputs("cpu"):
+        for given in wrong_samples(op):
             sample = given.sample_input
             if _error(op, sample) is None:  # CPU torch takes it
                 continue

@@ -13,6 +13,8 @@ import torch
 from torch.testing._internal.common_methods_invocations import op_db
 from torch.utils._pytree import tree_map
 
+from tb.op_survey import database
+
 TYPES = (
     *(torch.bool, torch.uint8, torch.int8, torch.int32, torch.int64),
     *(torch.float16, torch.bfloat16, torch.float32),
@@ -57,7 +59,7 @@ def _is_right(found: Any, wide: Any) -> bool:
 
 def _wrong(op: Any, base: torch.dtype, dtype: torch.dtype) -> str | None:
     """What is wrong with the op's results of a type that the CPU refuses; None if nothing."""
-    for sample in islice(op.sample_inputs("cpu", base), SAMPLES):
+    for sample in islice(database.samples(op, base), SAMPLES):
 
         def narrow(x: torch.Tensor) -> torch.Tensor:
             return x.to(dtype) if x.dtype is base else x
