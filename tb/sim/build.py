@@ -32,6 +32,7 @@ from tb.sim.objects import ObjectStore, digest_of, is_intact, run_compiler
 from tb.sim.plan import COLLECT, ROOT, USE, BuildPlan, make_plan
 from tb.sim.progress import BuildProgress
 from tb.sim.rewrite.layout import keep_in_place
+from tb.sim.rewrite.leading_zeros import count_leading_zeros
 from tb.sim.rewrite.processes import keep_processes
 from tb.sim.rewrite.references import pass_by_reference
 from tb.sim.rewrite.traces import cut_traces
@@ -127,6 +128,7 @@ def _build_locked(plan: BuildPlan, family: Path, built: BuiltModel) -> BuiltMode
     if not pack_triggers(generated):
         log.info("not only rising edges: the clocks of this RTL are compared one by one (ADR 22)")
     pass_by_reference(generated)
+    count_leading_zeros(generated)
     if plan.variant.trace and (why := cut_traces(generated, family / _TRACES)):
         log.info("after an edit, all that writes waves is compiled again: %s", why)
     keep_processes(generated, family / _PROCESSES)
