@@ -317,3 +317,31 @@ def test_who_hears_of_a_fault_before_all_has_run_hears_of_it_once() -> None:
         with pytest.raises(RuntimeError, match=LOST):
             made[-1].tolist()
         assert (x + 1).tolist() == [2.0] * 4
+
+
+def test_a_thread_hears_of_a_fault_before_it_queues_on_what_did_not_run() -> None:
+    """Its first op did not run, as it came behind another thread's failed one: the second, which
+    needs the first, does not run either."""
+    x, mine = torch.ones(4, device="npu"), torch.ones(4, device="npu")
+    torch.npu.synchronize()
+    queued, told = Event(), Event()
+    found: list[str] = []
+
+    def other() -> None:
+        mine.add_(1)
+        queued.set()
+        told.wait(30)
+        with pytest.raises(DeviceFault, match="what this thread had queued behind it did not run"):
+            mine.mul_(10)
+        mine.mul_(100)  # it knows now
+        found.append(str(mine.tolist()))
+
+    thread = Thread(target=other)
+    x.index_select(0, torch.tensor([99], device="npu"))
+    thread.start()
+    queued.wait(30)
+    with pytest.raises(DeviceFault):
+        torch.npu.synchronize()
+    told.set()
+    thread.join(30)
+    assert found == ["[100.0, 100.0, 100.0, 100.0]"]

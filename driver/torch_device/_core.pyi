@@ -22,6 +22,7 @@ def start(
     wait: Callable[[int], None],
     is_idle: Callable[[int], bool],
     raise_fault: Callable[[int], None],
+    hear: Callable[[int], None],
     record: Callable[[int, Mark], None],
 ) -> None: ...
 def take_released(device: int) -> list[int]: ...

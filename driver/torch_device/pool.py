@@ -220,6 +220,12 @@ def raise_fault(device: int) -> None:
         POOL[device].queue.raise_fault()
 
 
+def hear(device: int) -> None:
+    """Wait, and raise what another thread has heard of and this one has not."""
+    if device in POOL.opened:
+        POOL[device].queue.hear()
+
+
 def record(device: int, mark: _core.Mark) -> None:
     """Note the device's cycle counter after all that is queued."""
     POOL[device].queue.record(mark)

@@ -80,6 +80,7 @@ def register() -> None:
         defer_interrupt(pool.wait),
         defer_interrupt(pool.is_idle),
         defer_interrupt(pool.raise_fault),
+        defer_interrupt(pool.hear),
         defer_interrupt(pool.record),
     )
     torch._register_device_module("npu", npu)

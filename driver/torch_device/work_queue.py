@@ -212,6 +212,14 @@ class WorkQueue:
         with self._changed:
             self._raise()
 
+    def hear(self) -> None:
+        """Wait until all that was queued has run. A fault that another thread was told of is raised
+        if this thread's ops did not run because of it: what it queues next may need them."""
+        with self._changed:
+            self._hand_over()
+            self._wait_until(self._queued)
+            self._raise_earlier(self._unreported.pop(current_thread(), None))
+
     def write(self, address: int, data: NDArray[np.uint8]) -> None:
         """Store bytes after everything that is queued; `data` may change afterwards."""
         with self._changed:
@@ -295,9 +303,12 @@ class WorkQueue:
             ops = "1 op" if lost == 1 else f"{lost} ops"
             after = f" ({ops} queued after it did not run)" if lost else ""
             raise fault.of(fault.op + after)
-        if earlier is not None:
-            after = " (what this thread had queued behind it did not run)"
-            raise earlier.of(earlier.op + after)
+        self._raise_earlier(earlier)
+
+    @staticmethod
+    def _raise_earlier(fault: DeviceFault | None) -> None:
+        if fault is not None:
+            raise fault.of(f"{fault.op} (what this thread had queued behind it did not run)")
 
     # ------------------------------------------------------------------ the thread's side
     def _work(self) -> None:

@@ -146,7 +146,7 @@ nb::object take_batch(int device) {
 
 void start(int device_count, nb::callable allocate, nb::callable free_released, nb::callable copy,
            nb::callable submit, nb::callable wait, nb::callable is_idle, nb::callable raise_fault,
-           nb::callable record) {
+           nb::callable hear, nb::callable record) {
   npu::start(device_count,
              {.allocate = callback<uint64_t, int, size_t>(std::move(allocate)),
               .free_released = callback<void, int>(std::move(free_released)),
@@ -155,6 +155,7 @@ void start(int device_count, nb::callable allocate, nb::callable free_released, 
               .wait = callback<void, int>(std::move(wait)),
               .is_idle = callback<bool, int>(std::move(is_idle)),
               .raise_fault = callback<void, int>(std::move(raise_fault)),
+              .hear = callback<void, int>(std::move(hear)),
               .record = callback<void, int, std::shared_ptr<npu::Mark>>(std::move(record))});
 }
 

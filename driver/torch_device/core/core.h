@@ -43,6 +43,9 @@ struct Callbacks {
   std::function<bool(int)> is_idle;
   // Throws what went wrong so far, if anything did.
   std::function<void(int)> raise_fault;
+  // Waits likewise, and throws a fault that another thread was told of, if this thread's ops did
+  // not run because of it.
+  std::function<void(int)> hear;
   // Has the device note its cycle counter once all that was queued before has run.
   std::function<void(int, std::shared_ptr<Mark>)> record;
 };
@@ -86,6 +89,7 @@ void check_usable(const void* pointer);
 //
 // Notes that a thread queues an op on the memory at these addresses, some of which it writes to:
 // its position. Throws for memory that is lost: another thread may have heard of a fault just now.
+// 0, once for each such fault: nothing is noted, the thread has to hear of it first.
 uint64_t note_queued(int device, c10::ArrayRef<uint64_t> used, const std::vector<uint64_t>& written,
                      unsigned long thread);
 // Notes that the host has stored so many bytes, each of them.

@@ -4,6 +4,7 @@
 #include <c10/core/CPUAllocator.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -37,17 +38,22 @@ struct DeviceUse {
   std::map<uint64_t, Block*> living;  // by address
   size_t lost = 0;                    // how many of them hold nothing
   uint64_t position = 1;              // of the next op or store
+  uint64_t fault = 0;                 // number of the last one that the program has heard of
 };
 
 // Never destroyed: tensors may die after the static objects of this library.
 struct Ledger {
   std::mutex mutex;
   std::map<c10::DeviceIndex, DeviceUse> use;
+  uint64_t faults = 0;  // that the program has heard of
 };
 Ledger& ledger() {
   static auto* const instance = new Ledger;
   return *instance;
 }
+
+// For each device, the last fault whose consequences this thread knows.
+thread_local std::array<uint64_t, 1 << kDeviceBits> t_known_faults{};
 
 // Devices allocate in granules of 64 bytes.
 size_t rounded(size_t size) { return (size + 63) / 64 * 64; }
@@ -204,6 +210,7 @@ uint64_t note_queued(int device, c10::ArrayRef<uint64_t> used, const std::vector
   auto& book = ledger();
   const std::lock_guard lock(book.mutex);
   auto& use = book.use[static_cast<c10::DeviceIndex>(device)];
+  if (std::exchange(t_known_faults[static_cast<size_t>(device)], use.fault) != use.fault) return 0;
   for (const uint64_t address : used) check_not_lost(use, device, address);
   const uint64_t position = use.position++;
   for (const uint64_t address : written) {
@@ -239,6 +246,7 @@ uint64_t mark_lost(int device, const FailedOp& failed, const std::string& reason
     if (block == nullptr || block->stored > failed.position) continue;
     if (block->born != 0 && block->born <= failed.position) lose(*block);
   }
+  use.fault = ++book.faults;
   return use.position;
 }
 

@@ -39,13 +39,15 @@ std::vector<uint64_t> symbols(const Program& program, const std::vector<uint64_t
   return addresses;
 }
 
-void append(int device, Batch& batch, const ProgramPtr& program,
+// False where the thread has to hear of a fault first.
+bool append(int device, Batch& batch, const ProgramPtr& program,
             const std::vector<uint64_t>& operands, const std::vector<c10::DataPtr>& temporaries) {
   std::vector<uint64_t> written;
   for (const size_t operand : program->written) written.push_back(operands[operand]);
   const auto used = c10::ArrayRef(operands).slice(0, operands.size() - program->numbered);
   const auto thread = PyThread_get_thread_ident();
   const uint64_t position = note_queued(device, used, written, thread);
+  if (position == 0) return false;
   if (t_depth > 0 && t_begin == 0) t_begin = position;
   const uint64_t begin = t_depth > 0 ? t_begin : position;
   const size_t first = batch.packets.size(), contents = batch.contents.size();
@@ -61,6 +63,7 @@ void append(int device, Batch& batch, const ProgramPtr& program,
   }
   batch.ops.push_back(
       {first / kWordsPerPacket, program, thread, position, begin, std::move(written)});
+  return true;
 }
 
 }  // namespace
@@ -68,8 +71,7 @@ void append(int device, Batch& batch, const ProgramPtr& program,
 void enqueue(int device, const ProgramPtr& program, const std::vector<uint64_t>& operands) {
   TORCH_CHECK(operands.size() == program->operands, "npu: ", program->op, " has ",
               program->operands, " operands, got ", operands.size());
-  // Allocation and submission may run Python, and with it other threads: the batch is looked at
-  // again after them.
+  // What the callbacks do may run other threads: the batch is looked at again after them.
   std::vector<c10::DataPtr> temporaries;
   for (const auto& section : program->sections) {
     if (section.content < 0) {
@@ -78,10 +80,16 @@ void enqueue(int device, const ProgramPtr& program, const std::vector<uint64_t>&
   }
   auto& batch = batches()[device];
   const size_t needed = program->content_bytes();
-  while (needed && batch.contents.size() * kWordBytes + needed > batch.capacity) {
-    callbacks().submit(device, needed);
+  const auto make_room = [&] {
+    while (needed && batch.contents.size() * kWordBytes + needed > batch.capacity) {
+      callbacks().submit(device, needed);
+    }
+  };
+  make_room();
+  while (!append(device, batch, program, operands, temporaries)) {
+    callbacks().hear(device);
+    make_room();
   }
-  append(device, batch, program, operands, temporaries);
   if (batch.packets.size() >= kBatchPackets * kWordsPerPacket) callbacks().submit(device, 0);
 }
 
