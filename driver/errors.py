@@ -265,6 +265,21 @@ class AssertionFailed(VerdictError):
         )
 
 
+class NeverSettles(VerdictError):
+    """Nets of the RTL that feed themselves never come to rest, and the simulator gave up. `log` is
+    the simulator's."""
+
+    def __init__(self, log: str) -> None:
+        self.log = log
+        super().__init__(log)
+
+    def __str__(self) -> str:
+        return (
+            "the RTL has a loop of combinational logic that never settles: `make lint` with its "
+            f"CONFIG names the nets; see {self.log}"
+        )
+
+
 class InfrastructureError(NpuError, RuntimeError):
     """Neither the input nor the device is to blame: the machinery around them failed.
 

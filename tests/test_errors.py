@@ -14,6 +14,7 @@ from driver.errors import (
     DeviceHung,
     InfrastructureError,
     InputError,
+    NeverSettles,
     NpuError,
     OutOfMemory,
     ProcessRefused,
@@ -61,6 +62,12 @@ EXAMPLES: list[tuple[NpuError, int, str]] = [
         AssertionFailed(("a.sv", 3), "tb_top.u_a.Rule", "wrong", 42, "out/sim.log"),
         1,
         "assertion tb_top.u_a.Rule (a.sv:3) failed in cycle 42: wrong; see out/sim.log",
+    ),
+    (
+        NeverSettles("out/sim.log"),
+        1,
+        "the RTL has a loop of combinational logic that never settles: `make lint` with its CONFIG "
+        "names the nets; see out/sim.log",
     ),
     (InfrastructureError("broken"), 3, "broken"),
     (SimulatorDied("signal 9"), 3, "signal 9"),

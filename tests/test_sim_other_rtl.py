@@ -9,9 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from sim_host import STANDIN, standin_spec
+from sim_host import CONFIG, STANDIN, standin_spec
 
-from driver.errors import InputError
+from driver.backend.rtl import RtlBackend
+from driver.errors import InputError, NeverSettles
 from regress import cli
 from tb.sim.build import build
 from tb.sim.plan import make_plan
@@ -74,17 +75,29 @@ def test_an_include_is_found_beside_its_source(design: BuildSpec) -> None:
     assert build(design).binary.is_file()
 
 
-def test_lint_of_a_configuration_names_a_loop_in_rtl_of_your_own(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shutil.copytree(STANDIN, tmp_path / "rtl")
-    top = tmp_path / "rtl" / "npu_top.sv"
+def add_loop(rtl: Path) -> None:
+    """One that spins once the reset is over."""
+    top = rtl / "npu_top.sv"
     text = top.read_text()
     loop = (
         "logic spin;\n  always_comb spin = !(spin && rst_n);\n  assign irq = spin && irq_status_q"
     )
     assert text.count("assign irq = irq_status_q") == 1
     top.write_text(text.replace("assign irq = irq_status_q", loop))
+
+
+def test_a_loop_that_never_settles_is_a_verdict(design: BuildSpec, tmp_path: Path) -> None:
+    add_loop(design.filelist.parent)
+    log = tmp_path / "sim.log"
+    with pytest.raises(NeverSettles, match=rf"a loop of combinational logic .*; see {log}"):
+        RtlBackend(CONFIG, binary=build(design).binary, sim_log=log).reset()
+
+
+def test_lint_of_a_configuration_names_a_loop_in_rtl_of_your_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(STANDIN, tmp_path / "rtl")
+    add_loop(tmp_path / "rtl")
     project = (REPOSITORY / "sim_config.yaml").read_text()
     common = project[project.index("common:") : project.index("configs:")]
     own = "{array_size: 8, bus_bits: 128, filelist: rtl/filelist.f}"

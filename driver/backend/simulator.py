@@ -2,7 +2,7 @@
 """A simulator in a process of its own, and the socket protocol that drives it.
 
 tb/sim/core/protocol.h is the other end. Knows processes, verbs and time limits; not registers.
-Whatever happens to the process, the caller gets SimulatorDied, AssertionFailed or SimulatorTimeout
+Whatever happens to the process, the caller gets SimulatorDied, SimulatorTimeout or what the RTL did
 within seconds, and no process stays behind: it ends when its socket does.
 """
 
@@ -20,8 +20,8 @@ from collections.abc import Sequence
 from enum import IntEnum
 from pathlib import Path
 
-from driver.backend.assertions import failed_assertion
-from driver.errors import AssertionFailed, InfrastructureError, SimulatorDied, SimulatorTimeout
+from driver.backend.rtl_errors import rtl_error
+from driver.errors import InfrastructureError, SimulatorDied, SimulatorTimeout, VerdictError
 
 VERSION = 2
 _MAGIC = 0x5355504E
@@ -178,11 +178,11 @@ class Simulator:
         lines = [line.strip() for line in text.splitlines() if line.strip()]
         return " | ".join(lines[-_LOG_LINES:]) or "empty log"
 
-    def _died(self, what: str) -> SimulatorDied | AssertionFailed:
+    def _died(self, what: str) -> SimulatorDied | VerdictError:
         status = self._kill(_EXIT_S)
-        failed = failed_assertion(self.log, self._log_start)
-        if failed is not None:
-            return failed
+        by_rtl = rtl_error(self.log, self._log_start)
+        if by_rtl is not None:
+            return by_rtl
         return SimulatorDied(f"simulator {what} ({status}); {self.log}: {self.last_log_lines()}")
 
     def _hung(self, verb: Verb, waited_s: float) -> SimulatorTimeout:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from types import ModuleType
 
-from driver.backend.assertions import failed_assertion
+from driver.backend.rtl_errors import rtl_error
 from driver.config import HwConfig
 from driver.errors import InfrastructureError, VerdictError
 from driver.results import COCOTB_FOLDER, SPEC_FILE, OpEvent, OpRow, RunResult, RunSpec
@@ -59,7 +59,7 @@ def _run_one(run: CocotbRun, index: int, name: str) -> OpRow:
     summary_file.unlink(missing_ok=True)
     try:
         result = run_cocotb(run)
-    except VerdictError as error:  # an assertion of the RTL or of a checker
+    except VerdictError as error:  # an assertion of the RTL or of a checker, or a loop
         return check_row(index, name, run.module, 0, str(error))
     compared = 0
     if summary_file.exists():
@@ -70,9 +70,9 @@ def _run_one(run: CocotbRun, index: int, name: str) -> OpRow:
     if not result.passed:
         if result.kinds[name] != Mismatch.__name__:
             # A device that breaks AXI may break the library that drives it, in the same cycle.
-            asserted = failed_assertion(result.log)
-            if asserted is not None:
-                return check_row(index, name, run.module, compared, str(asserted))
+            by_rtl = rtl_error(result.log)
+            if by_rtl is not None:
+                return check_row(index, name, run.module, compared, str(by_rtl))
             what = f"{result.kinds[name] or 'error'}: {result.failures[name]}"
             raise InfrastructureError(f"the bench broke, {what} (log: {run.folder / 'sim.log'})")
         failure = f"{result.failures[name]} (log: {run.folder / 'sim.log'})"

@@ -21,7 +21,7 @@ import cocotb_tools.config
 import find_libpython
 from junitparser import JUnitXml, TestCase
 
-from driver.backend.assertions import failed_assertion
+from driver.backend.rtl_errors import rtl_error
 from driver.backend.shared_memory import SharedMemory
 from driver.config import HwConfig
 from driver.errors import InfrastructureError, SimulatorDied, SimulatorTimeout
@@ -88,8 +88,8 @@ def attach_memory() -> SharedMemory:
 
 
 def run_cocotb(run: CocotbRun) -> CocotbResult:
-    """Execute the planned tests. AssertionFailed when one of the RTL or a checker ended the run;
-    SimulatorTimeout, SimulatorDied or InfrastructureError when the run itself went wrong; failed
+    """Execute the planned tests. AssertionFailed or NeverSettles when the RTL or a checker ended the
+    run; SimulatorTimeout, SimulatorDied or InfrastructureError when the run itself went wrong; failed
     tests are in the result."""
     if not run.tests:
         raise InfrastructureError(f"{run.module}: no test planned")
@@ -175,9 +175,9 @@ def _read(run: CocotbRun, status: int, results: Path, log: Path) -> CocotbResult
     executed = tuple(sorted(case.name for case in cases if not _is_skipped(case)))
     failures = {case.name: _failure(case) for case in cases if not case.is_passed}
     if status != 0 and not failures:
-        failed = failed_assertion(log)
-        if failed is not None:
-            raise failed
+        by_rtl = rtl_error(log)
+        if by_rtl is not None:
+            raise by_rtl
         ended = f"signal {signal.Signals(-status).name}" if status < 0 else f"status {status}"
         raise SimulatorDied(f"simulator ended with {ended}; {log}: {_last_lines(log)}")
     if executed != tuple(sorted(run.tests)):

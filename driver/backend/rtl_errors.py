@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the failed assertion that ended a simulator in what it printed."""
+"""Finds in what a simulator printed how the RTL ended it."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
-from driver.errors import AssertionFailed
+from driver.errors import AssertionFailed, NeverSettles
 
 _HALF_PERIOD_PS = 1000
 """As in tb/sim/core/simulation.h: the first rising edge is at the end of the first half."""
@@ -15,10 +15,12 @@ _FAILED = re.compile(
     r"\[(?P<ps>\d+)\] %Error: (?P<file>\S+?):(?P<line>\d+): "
     r"Assertion failed in (?P<scope>[\w.\[\]]+):? ?(?P<message>.*)"
 )
+_LOOP = re.compile(r"%Error-DIDNOTCONVERGE: .*")
 
 
-def failed_assertion(log: Path, start: int = 0) -> AssertionFailed | None:
-    """The first failed assertion that `log` tells of from byte `start` on; None without one."""
+def rtl_error(log: Path, start: int = 0) -> AssertionFailed | NeverSettles | None:
+    """The first failed assertion that `log` tells of from byte `start` on, or the loop that it was
+    given up at; None without either."""
     try:
         with log.open("rb") as file:
             size = file.seek(0, 2)
@@ -28,7 +30,7 @@ def failed_assertion(log: Path, start: int = 0) -> AssertionFailed | None:
         return None
     found = _FAILED.search(text)
     if found is None:
-        return None
+        return NeverSettles(str(log)) if _LOOP.search(text) else None
     cycle = (int(found["ps"]) // _HALF_PERIOD_PS + 1) // 2
     message = found["message"].strip() or "no message"
     place = (found["file"], int(found["line"]))
