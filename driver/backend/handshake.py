@@ -150,12 +150,10 @@ def to_remote(error: NpuError) -> RemoteError:
             return RemoteError(
                 kind="AssertionFailed", numbers=(error.line, error.cycle), texts=texts
             )
-        case NeverSettles():
-            return RemoteError(kind="NeverSettles", texts=(error.log,))
         case InputError():
             value = shorten(str(error.value), _TEXT)
             return RemoteError(kind="InputError", texts=(error.field, value, error.expected))
-    kinds = (SimulatorTimeout, BackendDied)
+    kinds = (NeverSettles, SimulatorTimeout, BackendDied)
     kind = next((kind for kind in kinds if isinstance(error, kind)), InfrastructureError)
     return RemoteError(kind=kind.__name__, texts=(shorten(str(error), _TEXT),))
 
@@ -173,7 +171,7 @@ _FROM_REMOTE: dict[str, Callable[[RemoteError, str], NpuError]] = {
     "AssertionFailed": lambda e, name: AssertionFailed(
         (e.texts[0], e.numbers[0]), e.texts[1], e.texts[2], e.numbers[1], f"{name}: {e.texts[3]}"
     ),
-    "NeverSettles": lambda e, name: NeverSettles(f"{name}: {e.texts[0]}"),
+    "NeverSettles": lambda e, name: NeverSettles(f"the log of {name}"),
     "InputError": lambda e, name: InputError(name, e.texts[0], e.texts[1], e.texts[2]),
     "SimulatorTimeout": lambda e, name: SimulatorTimeout(f"{name}: {e.texts[0]}"),
     "BackendDied": lambda e, name: BackendDied(f"{name}: {e.texts[0]}"),

@@ -88,9 +88,9 @@ def attach_memory() -> SharedMemory:
 
 
 def run_cocotb(run: CocotbRun) -> CocotbResult:
-    """Execute the planned tests. AssertionFailed or NeverSettles when the RTL or a checker ended the
-    run; SimulatorTimeout, SimulatorDied or InfrastructureError when the run itself went wrong; failed
-    tests are in the result."""
+    """Execute the planned tests. AssertionFailed or NeverSettles when the RTL or a checker ended
+    the run; SimulatorTimeout, SimulatorDied or InfrastructureError when the run itself went wrong;
+    failed tests are in the result."""
     if not run.tests:
         raise InfrastructureError(f"{run.module}: no test planned")
     run.folder.mkdir(parents=True, exist_ok=True)
