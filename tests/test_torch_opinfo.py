@@ -106,7 +106,6 @@ UNCHECKED = {
         "an out that shares memory with itself or with an operand",
     ),
     "multinomial": "the values and the type of the probabilities",
-    "uniform": "a range whose end is below its begin",
     "complex": "the type of out",
     "aminmax": "the type of out",
     "masked_scatter": "the type of the mask",

@@ -29,7 +29,7 @@ _FLOATS = (
     *("nll_loss_forward", "nll_loss2d_forward", "multi_margin_loss", "_cdist_forward"),
     *("multilabel_margin_loss_forward", "grid_sampler_2d", "grid_sampler_3d", "multinomial"),
     *("adaptive_avg_pool2d", "_adaptive_avg_pool2d", "_adaptive_avg_pool3d", "normal"),
-    *("cauchy", "log_normal", "native_batch_norm", "_native_batch_norm_legit"),
+    *("uniform", "cauchy", "log_normal", "native_batch_norm", "_native_batch_norm_legit"),
     *("_native_batch_norm_legit_no_training", "native_layer_norm", "native_group_norm"),
 )
 _INTEGERS = ("gcd", "lcm", "bitwise_not")
@@ -202,6 +202,8 @@ def _require_alike(
 def _require_enough(
     self: torch.Tensor, num_samples: int, replacement: bool = False, **_: Any
 ) -> None:
+    if num_samples <= 0:
+        raise RuntimeError("cannot sample n_sample <= 0 samples")
     if not replacement and self.dim() and num_samples > self.shape[-1]:
         raise RuntimeError(
             "cannot sample n_sample > prob_dist.size(-1) samples without replacement"
@@ -234,6 +236,28 @@ def _require_order(p: float, **_: Any) -> None:
         raise RuntimeError("cdist only supports non-negative p values")
 
 
+def _require_range(self: torch.Tensor, to: float = 1.0, **given: Any) -> None:
+    """`from` is a word of Python's."""
+    begin: float = given.get("from", 0.0)
+    limits = torch.finfo(self.dtype)
+    for name, value in (("from", begin), ("to", to)):
+        if not limits.min <= value <= limits.max:
+            raise RuntimeError(f"{name} is out of bounds for {limits.dtype}")
+    if begin > to:
+        raise RuntimeError(
+            f"uniform_ expects to return a [from, to) range, but found from={begin} > to={to}"
+        )
+    if to - begin > limits.max:
+        raise RuntimeError(
+            f"uniform_ expects to-from <= {limits.max}, but found to={to} and from={begin}"
+        )
+
+
+def _require_chance(p: float = 0.5, train: bool | None = True, **_: Any) -> None:
+    if train is not False and not 0 <= p <= 1:
+        raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
+
+
 _REQUIREMENTS: dict[str, Callable[..., None]] = {
     **dict.fromkeys(("masked_fill.Scalar", "masked_fill.Tensor"), _require_mask),
     "_cdist_forward.default": _require_order,
@@ -242,6 +266,8 @@ _REQUIREMENTS: dict[str, Callable[..., None]] = {
     "index_put.default": _require_alike,
     "convolution.default": _require_convolution,
     "multinomial.default": _require_enough,
+    "uniform.default": _require_range,
+    **dict.fromkeys(("bernoulli.float", "bernoulli.p", "native_dropout.default"), _require_chance),
 }
 """The op → what its arguments, by name, have to be."""
 
