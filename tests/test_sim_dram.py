@@ -16,6 +16,10 @@ TESTS = (
     "every_kind_of_burst_reads_the_right_lanes",
     "every_kind_of_burst_writes_its_strobes",
     "many_reads_wait_at_once",
+    "bursts_of_different_ids_overtake_each_other/stall=0",
+    "bursts_of_different_ids_overtake_each_other/stall=80",
+    "answers_to_different_ids_overtake_each_other/stall=0",
+    "answers_to_different_ids_overtake_each_other/stall=80",
     "poisoned_ranges_answer_the_chosen_error",
     "other_memory_takes_its_place",
 )

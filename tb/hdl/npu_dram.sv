@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 /// AXI4 slave in front of the memory that C++ and Python share (simulation only).
 ///
-/// Behaviour: INCR, WRAP and FIXED bursts of any length and size, in order on each side; a read
-/// burst's first beat is offered `latency_i` cycles after its address was accepted (at least two),
-/// then one beat per cycle; up to ReadDepth bursts wait at once. Write beats reach the memory in
-/// the cycle they are accepted, read beats leave it in the cycle before they are offered, so a read
-/// issued after a write's response sees the write. Writes are posted, as memory controllers do: the
-/// answer is offered WriteLatency cycles after the last beat, whatever the latency of reads.
-/// With SinglePort it serves one burst at a time, a read to its last beat or a write to its answer,
-/// and where both are offered one in turn.
+/// Behaviour: INCR, WRAP and FIXED bursts of any length and size, in order on each side but for
+/// stalls; a read burst's first beat is offered `latency_i` cycles after its address was accepted
+/// (at least two), then one beat per cycle; up to ReadDepth bursts wait at once. Write beats reach
+/// the memory in the cycle they are accepted, read beats leave it in the cycle before they are
+/// offered, so a read issued after a write's response sees the write. Writes are posted, as memory
+/// controllers do: the answer is offered WriteLatency cycles after the last beat, whatever the
+/// latency of reads. With SinglePort it serves one burst at a time, a read to its last beat or a
+/// write to its answer, and where both are offered one in turn.
 ///
 /// Odd input: an address outside the window is answered DECERR, one in a poisoned range SLVERR or
 /// DECERR as the range says; an unwritten byte reads as zero. `stall_i` is the chance out of 256
 /// that a channel holds back for a cycle, drawn from a generator that restarts from `seed_i` at
 /// reset; besides, every PauseCycles one of the five channels may be drawn that holds back until
-/// the next time, so that what is behind it fills up. 0 costs nothing.
+/// the next time, so that what is behind it fills up. Read bursts of different ids then overtake
+/// each other, between their beats too, and so do answers to writes: while the channel holds back,
+/// neighbours change places. What has one id keeps its order. 0 costs nothing.
 ///
 /// Cost: one DPI call per beat, none when idle.
 module npu_dram #(
@@ -83,7 +85,8 @@ module npu_dram #(
     logic [7:0]        len;
     logic [2:0]        size;
     logic [1:0]        burst;
-    logic [31:0]       due; // first cycle in which the burst may be served
+    logic [31:0]       due;  // first cycle in which the burst may be served
+    logic [7:0]        beat; // the next one, which is at `addr`
   } burst_t;
 
   typedef struct packed {
@@ -154,76 +157,86 @@ module npu_dram #(
   logic free_ar, free_aw;
 
   // Reads
-  burst_t            ar_mem_q [ReadDepth];
+  burst_t            ar_mem_q [ReadDepth]; // read and written by one process alone
   burst_t            ar_head, ar_new;
-  logic [RPtrW:0]    ar_wr_q, ar_rd_q;
-  logic [7:0]        r_beat_q;
-  logic [63:0]       r_addr_q, r_addr;
-  logic              ar_empty, ar_full, r_load;
+  logic [RPtrW:0]    ar_wr_q, ar_rd_q, ar_count, r_pair;
+  logic              ar_empty, ar_full, r_load, r_swap;
 
+  assign ar_count = ar_wr_q - ar_rd_q;
   assign ar_empty = ar_wr_q == ar_rd_q;
   assign ar_full  = (ar_wr_q ^ ar_rd_q) == {1'b1, {RPtrW{1'b0}}};
   assign ar_head  = ar_mem_q[ar_rd_q[RPtrW-1:0]];
   assign ar_new   = '{id: arid, addr: araddr, len: arlen, size: arsize, burst: arburst,
-                      due: now_q + 32'(latency_i) - 32'd1};
+                      due: now_q + 32'(latency_i) - 32'd1, beat: '0};
   assign arready  = !ar_full && !hold_ar && free_ar;
-  assign r_addr   = (r_beat_q == '0) ? ar_head.addr : r_addr_q;
   assign r_load   = !ar_empty && !hold_r && (!rvalid || rready)
                     && ($signed(now_q - ar_head.due) >= 0);
-
-  always_ff @(posedge clk_i) begin
-    if (arvalid && arready) ar_mem_q[ar_wr_q[RPtrW-1:0]] <= ar_new;
-  end
+  assign r_pair   = (RPtrW + 1)'(rand_q[15:13]);
+  assign r_swap   = hold_r && r_pair + (RPtrW + 1)'(1) < ar_count;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      ar_wr_q  <= '0;
-      ar_rd_q  <= '0;
-      r_beat_q <= '0;
-      rvalid   <= 1'b0;
+      ar_wr_q <= '0;
+      ar_rd_q <= '0;
+      rvalid  <= 1'b0;
     end else begin
-      if (arvalid && arready) ar_wr_q <= ar_wr_q + (RPtrW + 1)'(1);
       if (r_load) begin
         automatic logic [BusBits-1:0] beat;
-        rresp    <= 2'(npu_dram_read(r_addr, 32'd1 << ar_head.size, BusBytes, beat));
-        rdata    <= beat;
-        rid      <= ar_head.id;
-        rlast    <= r_beat_q == ar_head.len;
-        rvalid   <= 1'b1;
-        r_addr_q <= next_addr(r_addr, ar_head);
-        r_beat_q <= r_beat_q + 8'd1;
-        if (r_beat_q == ar_head.len) begin
-          r_beat_q <= '0;
-          ar_rd_q  <= ar_rd_q + (RPtrW + 1)'(1);
-        end
+        rresp  <= 2'(npu_dram_read(ar_head.addr, 32'd1 << ar_head.size, BusBytes, beat));
+        rdata  <= beat;
+        rid    <= ar_head.id;
+        rlast  <= ar_head.beat == ar_head.len;
+        rvalid <= 1'b1;
+        if (ar_head.beat == ar_head.len) ar_rd_q <= ar_rd_q + (RPtrW + 1)'(1);
+        ar_mem_q[ar_rd_q[RPtrW-1:0]].beat = ar_head.beat + 8'd1;
+        ar_mem_q[ar_rd_q[RPtrW-1:0]].addr = next_addr(ar_head.addr, ar_head);
       end else if (rready) begin
         rvalid <= 1'b0;
+      end
+      if (r_swap) begin
+        automatic logic [RPtrW-1:0] first, second;
+        automatic burst_t           overtaken;
+        first     = RPtrW'(ar_rd_q + r_pair);
+        second    = first + RPtrW'(1);
+        overtaken = ar_mem_q[first];
+        if (overtaken.id != ar_mem_q[second].id) begin
+          ar_mem_q[first]  = ar_mem_q[second];
+          ar_mem_q[second] = overtaken;
+        end
+      end
+      if (arvalid && arready) begin
+        ar_mem_q[ar_wr_q[RPtrW-1:0]] = ar_new;
+        ar_wr_q                     <= ar_wr_q + (RPtrW + 1)'(1);
       end
     end
   end
 
   // Writes
   burst_t            aw_mem_q [WriteDepth];
-  answer_t           b_mem_q [WriteDepth];
+  answer_t           b_mem_q [WriteDepth]; // read and written by one process alone
   burst_t            aw_head, aw_new;
   answer_t           b_head;
-  logic [WPtrW:0]    aw_wr_q, aw_rd_q, b_wr_q, b_rd_q;
+  logic [WPtrW:0]    aw_wr_q, aw_rd_q, b_wr_q, b_rd_q, b_count, b_pair;
   logic [7:0]        w_beat_q;
   logic [63:0]       w_addr_q, w_addr;
   logic [1:0]        w_resp_q;
-  logic              aw_empty, aw_full, b_full, b_load;
+  logic              aw_empty, aw_full, b_full, b_load, b_swap;
 
   assign aw_empty = aw_wr_q == aw_rd_q;
   assign aw_full  = (aw_wr_q ^ aw_rd_q) == {1'b1, {WPtrW{1'b0}}};
   assign b_full   = (b_wr_q ^ b_rd_q) == {1'b1, {WPtrW{1'b0}}};
   assign aw_head  = aw_mem_q[aw_rd_q[WPtrW-1:0]];
   assign b_head   = b_mem_q[b_rd_q[WPtrW-1:0]];
-  assign aw_new   = '{id: awid, addr: awaddr, len: awlen, size: awsize, burst: awburst, due: now_q};
+  assign b_count  = b_wr_q - b_rd_q;
+  assign aw_new   = '{id: awid, addr: awaddr, len: awlen, size: awsize, burst: awburst, due: now_q,
+                      beat: '0};
   assign awready  = !aw_full && !hold_aw && free_aw;
   assign wready   = !aw_empty && !b_full && !hold_w;
   assign w_addr   = (w_beat_q == '0) ? aw_head.addr : w_addr_q;
   assign b_load   = (b_wr_q != b_rd_q) && !hold_b && (!bvalid || bready)
                     && ($signed(now_q - b_head.due) >= 0);
+  assign b_pair   = (WPtrW + 1)'(rand_q[9:8]);
+  assign b_swap   = hold_b && b_pair + (WPtrW + 1)'(1) < b_count;
 
   always_ff @(posedge clk_i) begin
     if (awvalid && awready) aw_mem_q[aw_wr_q[WPtrW-1:0]] <= aw_new;
@@ -248,12 +261,23 @@ module npu_dram #(
         w_addr_q <= next_addr(w_addr, aw_head);
         w_beat_q <= w_beat_q + 8'd1;
         if (w_beat_q == aw_head.len) begin
-          b_mem_q[b_wr_q[WPtrW-1:0]] <= '{id: aw_head.id, resp: resp,
-                                          due: now_q + WriteLatency - 32'd1};
+          b_mem_q[b_wr_q[WPtrW-1:0]] = '{id: aw_head.id, resp: resp,
+                                         due: now_q + WriteLatency - 32'd1};
           b_wr_q   <= b_wr_q + (WPtrW + 1)'(1);
           aw_rd_q  <= aw_rd_q + (WPtrW + 1)'(1);
           w_beat_q <= '0;
           w_resp_q <= '0;
+        end
+      end
+      if (b_swap) begin
+        automatic logic [WPtrW-1:0] first, second;
+        automatic answer_t          overtaken;
+        first     = WPtrW'(b_rd_q + b_pair);
+        second    = first + WPtrW'(1);
+        overtaken = b_mem_q[first];
+        if (overtaken.id != b_mem_q[second].id) begin
+          b_mem_q[first]  = b_mem_q[second];
+          b_mem_q[second] = overtaken;
         end
       end
       if (b_load) begin

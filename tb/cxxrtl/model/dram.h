@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <utility>
 
 // The shared memory, as tb/hdl/npu_dram.sv calls it: an AXI response code (tb/sim/core).
 extern "C" int npu_dram_read(unsigned long long address, unsigned int size_bytes,
@@ -76,6 +77,8 @@ class Dram {
         !reads_.empty() && !held(kR) && (!r_valid || in.r_ready) && due(reads_.front().due);
     const bool load_b =
         !answers_.empty() && !held(kB) && (!b_valid || in.b_ready) && due(answers_.front().due);
+    if (held(kR)) overtake(reads_, random_ >> 13 & 7);
+    if (held(kB)) overtake(answers_, random_ >> 8 & 3);
     if (load_r) {
       offer_read();
     } else if (in.r_ready) {
@@ -90,7 +93,7 @@ class Dram {
       b_valid = false;
     }
     if (take_w) take_write(in);
-    if (take_ar) reads_.push_back({in.ar, now_ + settings.latency - 1});
+    if (take_ar) reads_.push_back({in.ar.id, in.ar, now_ + settings.latency - 1});
     if (take_aw) writes_.push_back(in.aw);
     if (settings.stall != 0) {
       if (now_ % kPauseCycles == 0) pause_ = random_ >> 28;
@@ -115,8 +118,10 @@ class Dram {
   static constexpr std::uint32_t kNoChannel = 15;
 
   struct Read {
-    DramBurst burst;
+    std::uint8_t id;
+    DramBurst burst;  // `address`: of the next beat
     std::uint32_t due;
+    unsigned beat = 0;
   };
   struct Answer {
     std::uint8_t id;
@@ -161,24 +166,27 @@ class Dram {
     reads_.clear();
     writes_.clear();
     answers_.clear();
-    r_beat_ = w_beat_ = 0;
+    w_beat_ = 0;
     w_response_ = 0;
     r_valid = b_valid = false;
   }
 
   void offer_read() {
-    const DramBurst& burst = reads_.front().burst;
-    if (r_beat_ == 0) r_address_ = burst.address;
+    auto& [id, burst, due, beat] = reads_.front();
     r_response = static_cast<std::uint8_t>(
-        npu_dram_read(r_address_, 1U << burst.size, kBusBytes, r_data.data()));
-    r_id = burst.id;
-    r_last = r_beat_ == burst.length;
+        npu_dram_read(burst.address, 1U << burst.size, kBusBytes, r_data.data()));
+    r_id = id;
+    r_last = beat++ == burst.length;
     r_valid = true;
-    r_address_ = next_address(r_address_, burst);
-    ++r_beat_;
-    if (r_last) {
-      r_beat_ = 0;
-      reads_.pop_front();
+    burst.address = next_address(burst.address, burst);
+    if (r_last) reads_.pop_front();
+  }
+
+  // An entry and the next one change places if their ids differ.
+  template <typename Entry>
+  static void overtake(std::deque<Entry>& queue, std::size_t at) {
+    if (at + 1 < queue.size() && queue[at].id != queue[at + 1].id) {
+      std::swap(queue[at], queue[at + 1]);
     }
   }
 
@@ -203,9 +211,7 @@ class Dram {
   std::deque<Read> reads_;
   std::deque<DramBurst> writes_;
   std::deque<Answer> answers_;
-  unsigned r_beat_ = 0;
   unsigned w_beat_ = 0;
-  std::uint64_t r_address_ = 0;
   std::uint64_t w_address_ = 0;
   std::uint8_t w_response_ = 0;
 };

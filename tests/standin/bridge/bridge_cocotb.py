@@ -217,6 +217,84 @@ async def many_reads_wait_at_once(dut: HierarchyObject) -> None:
         assert dut.s_axi_rvalid.value == 1, cycle
 
 
+Beat = tuple[int, bytes]
+
+
+async def beats_of(dut: HierarchyObject, ids: list[int], beats: int, stall: int) -> list[Beat]:
+    """The id and data of every beat, of bursts that lie behind each other; one request a cycle."""
+    await start(dut, stall)
+    dut.dram_latency.value = 40
+    dut.s_axi_arlen.value = beats - 1
+    dut.s_axi_arsize.value = 5
+    dut.s_axi_arburst.value = INCR
+    dut.s_axi_rready.value = 1
+    waiting = list(enumerate(ids))
+    found: list[Beat] = []
+    while len(found) < len(ids) * beats:
+        if waiting:
+            at, name = waiting[0]
+            dut.s_axi_arid.value = name
+            dut.s_axi_araddr.value = BASE + at * beats * BUS_BYTES
+        dut.s_axi_arvalid.value = bool(waiting)
+        await RisingEdge(dut.clk)
+        if waiting and dut.s_axi_arready.value:
+            del waiting[0]
+        if dut.s_axi_rvalid.value:
+            assert dut.s_axi_rresp.value == 0
+            data = int(dut.s_axi_rdata.value).to_bytes(BUS_BYTES, "little")
+            found.append((int(dut.s_axi_rid.value), data))
+    return found
+
+
+@cocotb.test()
+@cocotb.parametrize(stall=[0, 80])
+async def bursts_of_different_ids_overtake_each_other(dut: HierarchyObject, stall: int) -> None:
+    """Only with stalls, and then between their beats as well; those of one id never do."""
+    memory = attach_memory()
+    ids, beats = [at % 3 for at in range(30)], 4
+    size = len(ids) * beats * BUS_BYTES
+    content = random.Random(4).randbytes(size)
+    memory.bytes[BASE : BASE + size] = bytearray(content)
+    lines = [content[at : at + BUS_BYTES] for at in range(0, size, BUS_BYTES)]
+    asked = [(name, lines[at * beats + beat]) for at, name in enumerate(ids) for beat in range(4)]
+    found = await beats_of(dut, ids, beats, stall)
+    for name in set(ids):
+        assert [one for one in found if one[0] == name] == [x for x in asked if x[0] == name]
+    assert (found == asked) == (stall == 0)
+    whole = [found[at : at + beats] for at in range(0, len(found), beats)]
+    assert all(len({name for name, _ in one}) == 1 for one in whole) == (stall == 0)
+
+
+@cocotb.test()
+@cocotb.parametrize(stall=[0, 80])
+async def answers_to_different_ids_overtake_each_other(dut: HierarchyObject, stall: int) -> None:
+    """Only with stalls; there is one for each write."""
+    await start(dut, stall)
+    ids = [at % 5 for at in range(40)]
+    dut.s_axi_awlen.value = 0
+    dut.s_axi_awsize.value = 5
+    dut.s_axi_awburst.value = INCR
+    dut.s_axi_awaddr.value = BASE
+    dut.s_axi_wstrb.value = 0
+    dut.s_axi_wlast.value = 1
+    dut.s_axi_bready.value = 1
+    addresses, data, found = list(ids), len(ids), list[int]()
+    while len(found) < len(ids):
+        if addresses:
+            dut.s_axi_awid.value = addresses[0]
+        dut.s_axi_awvalid.value = bool(addresses)
+        dut.s_axi_wvalid.value = data > 0
+        await RisingEdge(dut.clk)
+        if addresses and dut.s_axi_awready.value:
+            del addresses[0]
+        data -= bool(data and dut.s_axi_wready.value)
+        if dut.s_axi_bvalid.value:
+            assert dut.s_axi_bresp.value == 0
+            found.append(int(dut.s_axi_bid.value))
+    assert sorted(found) == sorted(ids)
+    assert (found == ids) == (stall == 0)
+
+
 @cocotb.test()
 async def other_memory_takes_its_place(dut: HierarchyObject) -> None:
     memory = attach_memory()
