@@ -79,7 +79,8 @@ on. It runs in the vector engine, in order: it never meets a program that runs, 
 the next command wait until it has finished. A program of which a LOAD overwrites any line is no
 longer loaded. Reset and CTRL.soft_reset forget all loaded programs; CTRL.error_ack does not. A
 LOAD that fails leaves program memory as it is. One exception: the image is read twice, to check it
-and to store it, and a bus error in the second reading leaves its lines not loaded.
+and to store it. What fails in the second reading, by a bus error or because the image has changed
+in between, leaves its lines not loaded.
 """
 
 _IMAGE = """
@@ -111,8 +112,8 @@ COMPLETED and interrupt of the queue follow its own acknowledgement. A functiona
 `active_cycles` counts, of COPY and FILL, cycles in which a beat of the destination was put
 together; of MATMUL, steps of the array: b·m·⌈n/array⌉·⌈k/array⌉; of VECTOR, instructions issued,
 each for as many elements as there are lanes; of GATHER and SCATTER, cycles in which a part of a
-row was moved, at most a beat; of LOAD, words of 32 bits in both readings,
-16 of each line.
+row was moved, at most a beat; of LOAD, words of 64 bits, 8 of each line in each of its two
+readings.
 
 `operand_wait` counts what a command waits for besides its engine: ranges of memory that overlap,
 and order, as of FENCE, SYNC, LOAD and everything behind GATHER and SCATTER. Where it waits for two
@@ -162,18 +163,19 @@ before all its checks have passed:
 
 _RECOVERY = """
 Nothing behind a command that fails its checks, or by an index, has started. A bus error during
-execution leaves the command's destination unspecified; nothing starts from then on, and the
-destinations of commands behind it that ran at the same time are unspecified as well. Those
-commands are not reported: the first that failed is, when all before it are completed and all
-behind it have ended. Both queues then stop in state ERROR. When a command of one queue fails,
-nothing of the other one starts any more; what has started is finished and completed before the
-error is reported. Of several faults that one command meets while it runs, bus errors of both
-kinds and an index, one is reported, and which one is not defined. A completion record that cannot
-be written is the BUS_WRITE of a command that had no error; one that has failed keeps its own. If
-one of each queue has failed, that of the first queue is reported, and the other queue's is not
-completed: its number is given again. CTRL.error_ack drops all that is queued (the heads take the
-values of the tails) and returns to IDLE; sequence numbers continue. CTRL.soft_reset clears
-everything and restarts them at 0.
+execution leaves the command's destination unspecified; nothing starts once that command has ended,
+and the destinations of commands behind it that started before are unspecified as well. Memory fails
+by aligned lines of 64 bytes: whether a command fails that has an operand in the other bytes of a
+line is not defined. Commands behind the failed one are not reported: the first that failed is, when
+all before it are completed and all behind it have ended. Both queues then stop in state ERROR. When
+a command of one queue fails, nothing of the other one starts any more; what has started is finished
+and completed before the error is reported. Of several faults that one command meets while it runs,
+bus errors of both kinds and an index, one is reported, and which one is not defined. A completion
+record that cannot be written is the BUS_WRITE of a command that had no error; one that has failed
+keeps its own. If one of each queue has failed, that of the first queue is reported, and the other
+queue's is not completed: its number is given again. CTRL.error_ack drops all that is queued (the
+heads take the values of the tails) and returns to IDLE; sequence numbers continue. CTRL.soft_reset
+clears everything and restarts them at 0.
 """
 
 

@@ -107,7 +107,7 @@ ERROR_TEXT: dict[ErrorCode, str] = {
     ErrorCode.BUS_WRITE: "a write was answered with an error",
     ErrorCode.BAD_INDEX: "an index of GATHER or SCATTER lies outside the table",
     ErrorCode.NOT_LOADED: "no vector program begins at that line of program memory",
-    ErrorCode.BAD_IMAGE: "the image that LOAD read is no program; program memory is unchanged",
+    ErrorCode.BAD_IMAGE: "the image that LOAD read is no program",
 }
 
 

@@ -16,6 +16,7 @@ from driver.isa.micro import PLAIN_IMMEDIATES
 from driver.isa.programs import LINES
 from driver.runtime.engine_counters import Engine
 from tb.seqs.arena import Arena
+from tb.seqs.loading import load_longest_list
 from tb.seqs.streams import stream_flags, stream_packet
 
 _ELEMENT_BYTES = 4
@@ -113,6 +114,13 @@ class CommandMaker:
         packet = stream_packet(LINES["move"], word, [src], dst, count=self._elements, imms=imms)
         instructions = self._elements // self.config.vector_lanes
         return CountedCommand(packet, instructions, self._beats, self._beats)
+
+    def load(self) -> CountedCommand:
+        """Of a program, whose image is read twice, a word of 64 bits at a time."""
+        packet = load_longest_list(self.arena)
+        lines = packet.params[1]
+        beats = 2 * self.in_beats(_LINE * lines)
+        return CountedCommand(packet, 2 * lines * _LINE // 8, beats, 0)
 
     def gather(self, src: int, dst: int) -> CountedCommand:
         """The source is the table, of rows of one element; the words of any operand are indices

@@ -57,6 +57,7 @@ class CountedCommands(BusTest):
             await self._alone(engine.name, engine, self._make.one(engine))
             await self._same_engine(engine)
         await self._alone("FILL", Engine.COPY, self._make.fill())
+        await self._alone("LOAD", Engine.VECTOR, self._make.load())
         await self._without_engine()
         await self._put_aside()
         await self._behind_two()
