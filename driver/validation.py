@@ -10,7 +10,11 @@ from pydantic import ValidationError
 
 from driver.errors import readable
 
-_PREFIXES = {"Input should be ": "", "String should match pattern ": "text that matches "}
+_PREFIXES = {
+    "Value error, ": "",
+    "Input should be ": "",
+    "String should match pattern ": "text that matches ",
+}
 """How pydantic begins, and what reads well behind "expected"."""
 _NOT_JSON = "Invalid JSON: "
 _MISSING = ("missing", "missing_argument")

@@ -33,6 +33,7 @@ from driver.results import (
     PlanEvent,
     RunResult,
     RunSpec,
+    RunStatus,
     Waves,
     parse_event,
     read_json,
@@ -235,16 +236,18 @@ def _judge(spec: RunSpec, ended: Ended, follower: _Follower, seconds: float) -> 
 
 def _stopped(spec: RunSpec, what: str, seconds: float) -> _Judged:
     """The error for a run at its time limit: with the ops that it had finished, where it could
-    still write them."""
+    still write them. A failure among them is a verdict."""
     try:
         result = read_json(spec.out / RESULT_FILE, RunResult)
     except InputError:
         return _broken(spec, what, seconds)
     if result.status != "error" or not _is_of(spec, result):
         return _broken(spec, what, seconds)
-    result = result.model_copy(update={"message": f"{what}: {result.message}"})
+    status: RunStatus = "fail" if any(row.status == "fail" for row in result.ops) else "error"
+    said = {"status": status, "message": f"{what}: {result.message}"}
+    result = result.model_copy(update=said)
     write_json(spec.out / RESULT_FILE, result)
-    return result, EXIT_CODES["error"]
+    return result, EXIT_CODES[status]
 
 
 _IDENTITY = ("test", "config", "seed", "backend", "array", "simulator", "mutant")
@@ -282,6 +285,8 @@ def _distrust(spec: RunSpec, result: RunResult, status: int, planned: int | None
 def _broken(spec: RunSpec, what: str, seconds: float) -> _Judged:
     """The error that stands in for a result, written over whatever the run left."""
     lines = [f"    {line}" for line in last_lines(spec.out / LOG_FILE, _LOG_LINES)]
+    if lines and "KeyboardInterrupt" in lines[-1]:
+        lines = []  # where in its start the run was when it was stopped, which helps nobody
     result = RunResult(
         test=spec.test,
         status="error",

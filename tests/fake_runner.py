@@ -143,6 +143,8 @@ def main(spec: dict[str, object]) -> int:
         except KeyboardInterrupt:
             result |= {"message": "after 1 of 2 ops"}
             result |= {"status": "pass" if test == "long-green" else "error"}
+            if test == "long-red":
+                result["ops"] = [ROW, FAILED_ROW]
             result["seed"] = 99 if test == "long-other" else spec["seed"]
             (out / "result.json").write_text(json.dumps(result))
             return 130

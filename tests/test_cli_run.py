@@ -158,6 +158,14 @@ def test_a_run_at_its_limit_keeps_the_ops_that_it_had_finished(
     assert result.message.splitlines()[0] == told + (": after 1 of 2 ops" if ops else "")
 
 
+def test_a_failure_before_the_limit_is_a_verdict(tmp_path: Path) -> None:
+    outcome, _ = _run("long-red", tmp_path, timeout_s=1.0)
+    assert (outcome.exit_code, outcome.result.status) == (1, "fail")
+    assert outcome.result.message is not None
+    assert "time limit of 1 s: after 1 of 2 ops" in outcome.result.message
+    assert read_json(tmp_path / RESULT_FILE, RunResult) == outcome.result
+
+
 def test_children_that_a_finished_run_leaves_behind_are_ended(tmp_path: Path) -> None:
     start = time.monotonic()
     outcome, _ = _run("leaving", tmp_path)

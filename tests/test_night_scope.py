@@ -18,7 +18,12 @@ from driver.results import MAX_SEED, RESULT_FILE, SPEC_FILE
 from regress import night_commands
 from regress.analysis import baseline
 from regress.analysis.known_issues import KnownIssue
-from regress.analysis.night_report import NightReport, ReferenceFiles, night_report
+from regress.analysis.night_report import (
+    NightReport,
+    ReferenceFiles,
+    night_report,
+    text_lines,
+)
 from regress.analysis.triage import triage
 from regress.console import console
 from regress.failures.replay import spec_of
@@ -32,6 +37,7 @@ from regress.paths import CONFIG_FILE
 from regress.results.model import ItemResult, JobStatus, PlannedJob, SkipCause
 from regress.results.night import load_job
 from regress.results.store import Store
+from tb.checks import no_element
 
 
 def reported(store: Store, plan_id: str, tmp_path: Path) -> NightReport:
@@ -141,6 +147,41 @@ def test_a_baseline_that_would_compare_nothing_is_refused(
     (tmp_path / "t.json").write_text(json.dumps(whole))
     with pytest.raises(InputError, match=said.replace("|", r"\|")):
         baseline.load("t", tmp_path)
+
+
+def test_a_known_issue_is_green_although_the_baseline_has_a_pass(tmp_path: Path) -> None:
+    broken = row(status="fail", blame="rtl", failure=no_element("wrong"))
+    known = {"id": "#1", "owner": "Ada", "why": "rounding", "expires": "2026-12-31"}
+    with Store.open(tmp_path / "store") as store:
+        sound = attempt(plan(1), item(), JobStatus.PASS)
+        first = add(store, plan(1), [(item(), sound, result(item(), (row(),)))])
+        night = reported(store, first.id, tmp_path).night
+        baseline.record(baseline.measure(night), [item().label], tmp_path)
+        failed = attempt(plan(2), item(), JobStatus.FAIL)
+        second = add(store, plan(2), [(item(), failed, result(item(), (broken,)))])
+        found = reported(store, second.id, tmp_path)
+        assert found.failed and [move.kind.value for move in found.moves] == ["no longer passes"]
+        replay = f"    {found.night.jobs[0].replay_line()}"
+        assert replay in text_lines(found)
+        issues = [{**known, "signature": "blame rtl: aten.mm"}]
+        files = ReferenceFiles(tmp_path / "known.yaml", tmp_path)
+        files.issues.write_text(json.dumps({"issues": issues}))
+        found = night_report(store, second.id, files)
+        assert not found.failed and not found.moves
+        assert replay not in text_lines(found)
+
+
+def test_a_known_issue_whose_test_fails_otherwise_does_not_pass(tmp_path: Path) -> None:
+    broken = row(status="fail", blame="rtl", failure=no_element("wrong"))
+    known = {"id": "#1", "owner": "Ada", "why": "rounding", "expires": "2026-12-31"}
+    issues = [{**known, "signature": "blame cmodel", "test": "smoke"}]
+    files = ReferenceFiles(tmp_path / "known.yaml", tmp_path)
+    files.issues.write_text(json.dumps({"issues": issues}))
+    with Store.open(tmp_path / "store") as store:
+        failed = attempt(plan(1), item(), JobStatus.FAIL)
+        night = add(store, plan(1), [(item(), failed, result(item(), (broken,)))])
+        lines = text_lines(night_report(store, night.id, files))
+    assert any("known issue #1 (Ada) did not come, its test fails in another" in x for x in lines)
 
 
 def test_less_compared_is_red_also_where_the_ops_are_others() -> None:

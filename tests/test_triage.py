@@ -146,6 +146,11 @@ def test_a_known_issue_that_passes_is_a_surprise_and_one_not_run_is_not() -> Non
     assert sort(passed, issues=(issue(),)).unexpected_passes == ()  # another tier may have it
 
 
+def test_a_job_that_was_stopped_from_outside_is_no_failure_of_its_test() -> None:
+    found = sort(job(item(), JobStatus.KILLED))
+    assert not found.buckets and not found.changes and not found.red
+
+
 def test_a_known_issue_behind_another_failure_does_not_pass() -> None:
     known = issue(test="smoke", signature="fp16")
     both = job(item(), JobStatus.FAIL, failing(), failing(1, dtype="fp16"))
@@ -228,6 +233,11 @@ def test_an_entry_is_read(tmp_path: Path) -> None:
         ("2026-12-31", "soon", r"issues\[0\]\.expires"),
         ('"blame rtl"', '"blame (rtl"', r"issues\[0\]\.signature.*regular expression"),
         ("owner", "ownr", r"issues\[0\]"),
+        (
+            "    owner",
+            "    test: products\n    owner",
+            r"issues\[0\]\.test: got 'products', .*TEST=",
+        ),
         ("issues:", "isues:", "one key `issues`"),
     ],
 )

@@ -37,13 +37,21 @@ class KnownIssue(Frozen):
     """Last day on which the failure is expected."""
     signature: Text
     """Regular expression, found anywhere in the failure's signature."""
-    test: str | None = None
+    test: Annotated[str, Field(pattern=r"^\w+$")] | None = None
+    """As TEST= names it: one of tb/tests."""
     config: str | None = None
 
     @field_validator("expires", mode="before")
     @classmethod
     def _day(cls, value: object) -> object:
         return date.fromisoformat(value) if isinstance(value, str) else value
+
+    @field_validator("test")
+    @classmethod
+    def _exists(cls, value: str | None) -> str | None:
+        if value is not None and not (ROOT / "tb" / "tests" / f"{value}.py").is_file():
+            raise ValueError("a test of tb/tests, as TEST= names it")
+        return value
 
     @field_validator("signature")
     @classmethod

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from driver.results import PROGRAM
 from regress.analysis import baseline
-from regress.analysis.known_issues import KNOWN_ISSUES, load_known_issues
+from regress.analysis.known_issues import KNOWN_ISSUES, KnownIssue, load_known_issues
 from regress.analysis.metrics import NightMetrics, metrics_of, stored_metrics
 from regress.analysis.notify import Notification
 from regress.analysis.triage import StatusChange, TriageResult, triage
@@ -109,10 +109,11 @@ def night_report(store: Store, plan_id: str, files: ReferenceFiles | None = None
     metrics = metrics_of(night)
     recorded = baseline.load(plan.tier, files.baselines)
     before = former_results(store, plan)
+    found = _triage(night, files.issues, before)
     return NightReport(
         night=night,
-        triage=_triage(night, files.issues, before),
-        moves=() if recorded is None else _moves(recorded, night, metrics),
+        triage=found,
+        moves=() if recorded is None else _moves(recorded, night, metrics, found),
         recorded=recorded,
         metrics=(*_earlier(store, plan), metrics),
         untried=_untried(night, before),
@@ -140,11 +141,13 @@ def former_results(store: Store, plan: Plan) -> list[ItemResult]:
 
 
 def _moves(
-    recorded: baseline.TierBaseline, night: Night, metrics: NightMetrics
+    recorded: baseline.TierBaseline, night: Night, metrics: NightMetrics, found: TriageResult
 ) -> tuple[baseline.BaselineChange, ...]:
+    """A job that failed as a known issue is compared with nothing: it is expected to fail."""
     now = baseline.measure(night, metrics.ratchets())
-    ran, all_jobs = executed_labels(night), planned_labels(night)
-    return baseline.compare(recorded, now, ran, tolerances(night), all_jobs)
+    known = {job.item.label for bucket in found.buckets for job in bucket.jobs if job.issue}
+    ran = [label for label in executed_labels(night) if label not in known]
+    return baseline.compare(recorded, now, ran, tolerances(night), planned_labels(night))
 
 
 def planned_labels(night: Night) -> frozenset[str] | None:
@@ -208,14 +211,17 @@ def text_lines(report: NightReport) -> tuple[str, ...]:
     """What the terminal shows after the summary."""
     found = report.triage
     lines = []
+    stored = {job.item.id: job for job in report.night.jobs}
     for bucket in found.buckets[:_MAX_LINES]:
         issue = bucket.issue
-        note = f"known, {issue.id} {issue.owner}" if issue else "unknown"
+        note = f"known, {issue.id} {issue.owner}" if issue else "no known issue"
         lines.append(f"{len(bucket.jobs)} × {bucket.signature} ({note})")
+        if issue is None:
+            lines.append(f"    {stored[bucket.jobs[0].item.id].replay_line()}")
     if len(found.buckets) > _MAX_LINES:
         lines.append(f"… and {len(found.buckets) - _MAX_LINES} more kinds of failure")
     lines += [f"flaky: {item.label}" for item in found.flaky]
-    lines += [f"known issue {i.id} ({i.owner}) passes: remove it" for i in found.unexpected_passes]
+    lines += [_not_met(issue, found) for issue in found.unexpected_passes]
     lines += [f"known issue {i.id} ({i.owner}) ended on {i.expires}" for i in found.expired]
     lines += [str(move) for move in report.moves[:_MAX_LINES]]
     if len(report.moves) > _MAX_LINES:
@@ -225,6 +231,15 @@ def text_lines(report: NightReport) -> tuple[str, ...]:
         words = [*PROGRAM.split(), "baseline", night.plan.tier, *night.location.options()]
         lines.append(f"record the new figures: {shlex.join(words)}")
     return (*lines, *report.scope, f"open {report.page}")
+
+
+def _not_met(issue: KnownIssue, found: TriageResult) -> str:
+    jobs = [job for bucket in found.buckets for job in bucket.jobs]
+    if any(issue.covers(job.item.test, job.item.config) for job in jobs):
+        what = "did not come, its test fails in another way: remove it, or mend its signature"
+    else:
+        what = "passes: remove it"
+    return f"known issue {issue.id} ({issue.owner}) {what}"
 
 
 def _broken(report: NightReport) -> Iterator[str]:
@@ -263,4 +278,5 @@ def _not_compared(report: NightReport) -> Iterator[str]:
         ran = set(executed_labels(report.night))
         known = {label for label, job in report.recorded.jobs.items() if job.rows is not None}
         if ran - known:
-            yield f"no rows are recorded of {len(ran - known)} of {len(ran)} jobs that ran"
+            few = f"{len(ran - known)} of the {len(ran)} jobs that ran"
+            yield f"the baseline of {tier} lacks {few}: nothing to compare them with"

@@ -117,7 +117,7 @@ def triage(
     jobs = [
         _failed_job(item, attempt, results.get(attempt.id), valid)
         for item, attempt in tried
-        if attempt.red
+        if attempt.red and attempt.status is not JobStatus.KILLED  # which says nothing of the test
     ]
     late = [issue for issue in issues if issue.expires < today]
     return TriageResult(
@@ -183,7 +183,9 @@ def _changes(
     found: dict[str, StatusChange] = {}
     for item_result in item_results:
         last = item_result.last
-        if last is None or not (last.status.executed or last.red):
+        if last is None or last.status is JobStatus.KILLED:
+            continue
+        if not (last.status.executed or last.red):
             continue
         change = table.get((was.get(item_result.item.id, False), last.red))
         if change is not None:

@@ -152,7 +152,10 @@ def shrink_job(
     start = _operands(bench.recorded)
     found = bench.fails([start], row, strict=True)
     if not found:
-        expected = "an op that fails alone: this one needs stalls, or the ops before it"
+        expected = (
+            "an op that fails alone and in these sources: this one needs stalls or the ops before "
+            f"it, or the failure is gone (make replay ID={job.attempt.id})"
+        )
         raise InputError(job.item.label, f"op {row.index}", "passes alone", expected)
     steps = _search(bench, found[0], most_rounds, note)
     smallest, failing = _last_alone(bench, steps, folder / CAPSULE, note)
