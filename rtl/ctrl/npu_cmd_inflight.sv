@@ -65,7 +65,7 @@ module npu_cmd_inflight
   output error_e                 error_o,
   output logic [31:0]            retire_seq_o,  // with retire_o
   output logic [QUEUES-1:0][31:0] completed_o,
-  output logic                   idle_o,        // nothing is on its way, or in ERROR
+  output logic                   idle_o,        // nothing is on its way
   output logic                   settled_o,     // another clock would change nothing
   output logic                   in_error_o
 );
@@ -178,6 +178,6 @@ module npu_cmd_inflight
   // While a LOAD runs, nothing of either queue is taken.
   assign full_o  = table_full | {QUEUES{loading != '0}};
   assign stop_o  = failed != '0 || failing;
-  assign idle_o  = unfinished_o == '0 && (in_error_o || used_o == '0);
+  assign idle_o  = used_o == '0;
   assign settled_o = retire_settled && !engine_ending;
 endmodule

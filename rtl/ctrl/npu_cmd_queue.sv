@@ -2,9 +2,9 @@
 /// The two sources of packets: the queue behind CMD_PUSH, and the ring in memory. The queue goes
 /// before the ring.
 ///
-/// A push into a full queue is dropped. Every packet taken from the ring must be followed by one
-/// `retire_i` pulse. `flush_i` empties both. `pending_o`: a packet waits here, or one from the ring
-/// has not been retired.
+/// A push into a full queue is dropped. One `retire_i` pulse follows for each packet taken from the
+/// ring, but for those that are dropped before a flush. `flush_i` empties both. `pending_o`: a
+/// packet waits here, or one from the ring has not been retired.
 module npu_cmd_queue
   import npu_ctrl_pkg::*;
 #(

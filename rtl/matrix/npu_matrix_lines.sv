@@ -136,7 +136,7 @@ module npu_matrix_lines
     pending_o.gap     = 6'(gap[5:0] << log2_bytes);
     pending_o.skew    = 8'(addr[BeatW-1:0]);
     if (!pending_o.same) pending_o.skew = pending_o.skew - 8'(8'(elem_q) << log2_bytes);
-    // At most 63 + 128 bytes over 16-byte beats: 12.
+    // At most 9: 128 bytes from the last of a beat of 16 on.
     pending_o.beats   = 4'((9'(addr[BeatW-1:0]) + bytes + 9'(BusBits / 8 - 1)) >> BeatW);
   end
 

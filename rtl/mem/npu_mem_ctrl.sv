@@ -4,7 +4,8 @@
 /// npu_pkg states what clients ask for and what they get. A read client that refuses a beat delays
 /// every client, and one that waits for its own writes before it takes one can block for ever:
 /// another client's write may be before them that needs data from behind the beat. So a client asks
-/// only for what it has room for. A write client that supplies data late delays every writer.
+/// only for what it has room for; the matrix engine refuses a beat while lines of its operand
+/// buffer go before it, one cycle each. A write client that supplies data late delays every writer.
 ///
 /// The host port cannot delay the engines: its writes wait for all their data and its reads for
 /// room to land. Illegal host bursts and those that leave [MemBase, MemLimit) are answered DECERR.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Writes: sends the bursts of the engines and of the host, the data in the order of the addresses,
-/// and collects the responses by id.
+/// and collects the responses by id. One with an unknown id is dropped.
 ///
 /// One burst per cycle on AW, one beat per cycle on W, B always accepted. Data may reach the DRAM
 /// port before its address. At most MaxAhead addresses are granted before their data.
@@ -88,7 +88,7 @@ module npu_write_path
     .clk_i, .rst_ni,
     .ready_o(track_ready), .issue_valid_i(issue && issue_ready && !host_grant),
     .issue_client_i(client), .issue_last_i(issue_last),
-    .b_valid_i(b_valid_i && b_client != HOST_CLIENT), .b_client_i(b_client[IndexW-1:0]),
+    .b_valid_i(b_valid_i && b_client < ClientW'(NumClients)), .b_client_i(b_client[IndexW-1:0]),
     .b_err_i(b_resp_i[1]), .done_o(done), .err_o(done_err)
   );
 
