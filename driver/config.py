@@ -245,7 +245,7 @@ def _config(path: Path, name: str, common: dict[str, Any], entry: object) -> HwC
     try:
         config = HwConfig.model_validate({**_merged(common, own), "name": name})
     except ValidationError as error:
-        field, value, expected = explain(error, HwConfig.model_fields)
+        field, value, expected = explain(error, HwConfig)
         keys = field.split(".")
         inherited = _states(common, keys) and not _states(own, keys)
         section = "common" if inherited else f"configs.{name}"

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from difflib import get_close_matches
+from types import NoneType, UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from driver.errors import readable
 
@@ -21,11 +23,13 @@ _MISSING = ("missing", "missing_argument")
 _TOO_MANY = ("unexpected_positional_argument", "unexpected_keyword_argument")
 
 
-def explain(error: ValidationError, known: Iterable[str] = ()) -> tuple[str, object, str]:
+def explain(
+    error: ValidationError, model: type[BaseModel] | None = None
+) -> tuple[str, object, str]:
     """Field, value and expectation of the error to tell.
 
     Where a key is misspelt, one is unknown and another is missing; the unknown one says more.
-    `known` has the keys that there are, for a key that is none of them.
+    `model` is what was validated: it has the keys that there are.
     """
     errors = error.errors(include_url=False)
     first = min(errors, key=lambda found: found["type"] != "extra_forbidden")
@@ -41,12 +45,42 @@ def explain(error: ValidationError, known: Iterable[str] = ()) -> tuple[str, obj
     if kind in _TOO_MANY:
         return field, readable(first["input"]), "no such argument"
     if kind == "extra_forbidden":
-        near = get_close_matches(location[-1], list(known), 1)
-        return (
-            field,
-            "an unknown key",
-            f"no such key (perhaps {near[0]})" if near else "no such key",
-        )
+        known = [] if model is None else _keys(model, location[:-1])
+        near = get_close_matches(location[-1], known, 1)
+        expected = f"no such key (perhaps {near[0]})" if near else "no such key"
+        if known and not near:
+            expected = f"one of {', '.join(known)}"
+        return field, "an unknown key", expected
     for begins, instead in _PREFIXES.items():
         said = instead + said.removeprefix(begins) if said.startswith(begins) else said
     return field, readable(first["input"]), said
+
+
+def _keys(model: Any, location: Sequence[str]) -> list[str]:
+    """The keys of the model that lies there in another; none where something else does."""
+    for part in location:
+        model = _inside(model, part)
+    return list(model.model_fields) if _is_model(model) else []
+
+
+def _inside(kind: Any, part: str) -> Any:
+    """The type of a field, of a dictionary's values or of a list's items."""
+    if _is_model(kind):
+        return _plain(kind.model_fields[part].annotation) if part in kind.model_fields else None
+    places: dict[Any, int] = {dict: 1, list: 0, tuple: 0}
+    place = places.get(get_origin(kind))
+    return None if place is None else _plain(get_args(kind)[place])
+
+
+def _plain(kind: Any) -> Any:
+    """Without what is said of it, and without None."""
+    if get_origin(kind) is Annotated:
+        return _plain(get_args(kind)[0])
+    if get_origin(kind) in (Union, UnionType):
+        others = [one for one in get_args(kind) if one is not NoneType]
+        return _plain(others[0]) if len(others) == 1 else None
+    return kind
+
+
+def _is_model(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, BaseModel)

@@ -19,6 +19,7 @@ class Inner(Frozen):
 class Outer(Frozen):
     size: Annotated[int, Field(ge=1)]
     inner: Inner | None = None
+    named: dict[str, tuple[Annotated[Inner, Field()], ...]] = Field(default_factory=dict)
 
 
 @pytest.mark.parametrize(
@@ -28,7 +29,15 @@ class Outer(Frozen):
         ('{"size": 1, "inner": {"kind": "c"}}', ("inner.kind", "'c'", "'a' or 'b'")),
         ("{}", ("size", "nothing", "a value")),
         ('{"sise": 1}', ("sise", "an unknown key", "no such key (perhaps size)")),
-        ('{"zzz": 1}', ("zzz", "an unknown key", "no such key")),
+        ('{"zzz": 1}', ("zzz", "an unknown key", "one of size, inner, named")),
+        (
+            '{"size": 1, "inner": {"kid": "a"}}',
+            ("inner.kid", "an unknown key", "no such key (perhaps kind)"),
+        ),
+        (
+            '{"size": 1, "named": {"x": [{"zzz": 1}]}}',
+            ("named.x.0.zzz", "an unknown key", "one of kind"),
+        ),
         ("[]", ("", "[]", "an object")),
         ('{"size"', ("file", "EOF while parsing an object at line 1 column 7", "JSON")),
     ],
@@ -36,4 +45,4 @@ class Outer(Frozen):
 def test_what_is_wrong_and_what_was_expected(text: str, told: tuple[str, object, str]) -> None:
     with pytest.raises(ValidationError) as caught:
         Outer.model_validate_json(text)
-    assert explain(caught.value, Outer.model_fields) == told
+    assert explain(caught.value, Outer) == told

@@ -115,7 +115,7 @@ def _parsed(model: type[M], path: Path, field: str, section: dict[str, Any]) -> 
     try:
         return model.model_validate(section)
     except ValidationError as error:
-        inner, value, expected = explain(error, model.model_fields)
+        inner, value, expected = explain(error, model)
         raise InputError(path, f"{field}.{inner}", value, expected) from error
 
 

@@ -91,6 +91,6 @@ def _issue(path: Path, number: int, entry: Any) -> KnownIssue:
     try:
         return KnownIssue.model_validate(entry)
     except ValidationError as error:
-        field, value, expected = explain(error, KnownIssue.model_fields)
+        field, value, expected = explain(error, KnownIssue)
         place = f"issues[{number}].{field}" if field else f"issues[{number}]"
         raise InputError(path, place, value, expected) from error

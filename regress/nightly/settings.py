@@ -157,5 +157,5 @@ def load_nightly(path: Path) -> NightlyConfig:
     try:
         return NightlyConfig.model_validate(section)
     except ValidationError as error:
-        field, value, expected = explain(error)
+        field, value, expected = explain(error, NightlyConfig)
         raise InputError(path, f"{SECTION}.{field}", value, expected) from error
