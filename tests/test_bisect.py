@@ -126,6 +126,28 @@ def test_each_revision_is_unpacked_set_up_and_run(
     assert len(said) == found.tried == 5
 
 
+def test_revisions_that_differ_in_texts_alone_are_tried_once(
+    repository: tuple[Path, list[str]],
+) -> None:
+    root, revisions = repository
+    names = ["-c", "user.name=a", "-c", "user.email=a@b"]
+    (root / "README.md").write_text("text\n")
+    for words in (["add", "."], [*names, "commit", "-q", "-m", "text"]):
+        subprocess.run([GIT, *words], cwd=root, check=True)
+    probed: list[str] = []
+    said: list[str] = []
+
+    def probe(revision: str) -> ProbeResult:
+        probed.append(revision)
+        return ProbeResult.BAD
+
+    ask = bisect._noting(probe, said.append)
+    newest = bisect.resolve("bad", "HEAD")
+    assert [ask(one) for one in (revisions[4], revisions[5], newest)] == [ProbeResult.BAD] * 3
+    assert probed == revisions[4:]
+    assert said[-1] == f"{newest[:12]}  bad, the same sources as {revisions[5][:12]}"
+
+
 def test_a_program_that_breaks_is_no_verdict(repository: tuple[Path, list[str]]) -> None:
     _, revisions = repository
     assert probe_revision(revisions[4], ["./check"]) is ProbeResult.BAD

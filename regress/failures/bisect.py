@@ -33,6 +33,8 @@ from regress.results.night import StoredJob
 
 FOLDER = BUILD / "bisect"
 _LIMIT_S = 3600.0
+_NOT_RUN = frozenset(("docs", "tests", "README.md", "CHANGELOG.md", "LICENSE"))
+"""Of a revision's files and folders."""
 _SHORT = 12
 
 
@@ -147,16 +149,25 @@ def _git_bytes(*arguments: str) -> bytes:
 
 
 def _noting(probe: Probe, note: Callable[[str], None]) -> Probe:
-    """The probe, asked once per revision and heard."""
-    known: dict[str, ProbeResult] = {}
+    """The probe, heard, and asked once for revisions that differ in nothing that runs."""
+    known: dict[str, tuple[str, ProbeResult]] = {}
 
     def ask(revision: str) -> ProbeResult:
-        if revision not in known:
-            known[revision] = probe(revision)
-            note(f"{revision[:_SHORT]}  {known[revision].value}")
-        return known[revision]
+        sources = _sources(revision)
+        if sources not in known:
+            known[sources] = revision, probe(revision)
+        first, answer = known[sources]
+        same = "" if first == revision else f", the same sources as {first[:_SHORT]}"
+        note(f"{revision[:_SHORT]}  {answer.value}{same}")
+        return answer
 
     return ask
+
+
+def _sources(revision: str) -> str:
+    """What of a revision can change a run: all but its texts and its tests."""
+    entries = (line.partition("\t") for line in _git("ls-tree", revision).splitlines())
+    return "\n".join(f"{what} {name}" for what, _, name in entries if name not in _NOT_RUN)
 
 
 def _prober(job: StoredJob, row: OpRow | None) -> Probe:
