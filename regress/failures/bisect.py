@@ -33,7 +33,7 @@ from regress.results.night import StoredJob
 
 FOLDER = BUILD / "bisect"
 _LIMIT_S = 3600.0
-_NOT_RUN = frozenset(("docs", "tests", "README.md", "CHANGELOG.md", "LICENSE"))
+_NOT_RUN = frozenset(("docs", "README.md", "CHANGELOG.md", "LICENSE"))
 """Of a revision's files and folders."""
 _SHORT = 12
 
@@ -165,7 +165,7 @@ def _noting(probe: Probe, note: Callable[[str], None]) -> Probe:
 
 
 def _sources(revision: str) -> str:
-    """What of a revision can change a run: all but its texts and its tests."""
+    """What of a revision can change a run: all but its texts."""
     entries = (line.partition("\t") for line in _git("ls-tree", revision).splitlines())
     return "\n".join(f"{what} {name}" for what, _, name in entries if name not in _NOT_RUN)
 
