@@ -37,6 +37,7 @@ from regress.failures.shrink import shrink_job
 from regress.failures.waves import record_waves
 from regress.nightly.request import TierRequest
 from regress.nightly.run_plan import SITE_FOLDER, mixed_sources
+from regress.nightly.summary import count_results, resume_line
 from regress.nightly.tier import ReportVerdict, run_tier
 from regress.options import StoreOptions
 from regress.pages.failure import STRIP_FILE, write_failures
@@ -158,6 +159,8 @@ def triage(console: Console, location: StoreOptions, plan_id: str | None) -> int
         note(f"{change.value:6} {labels[item]}")
     for text in text_lines(report):
         note(text)
+    if not count_results(report.night.item_results).complete:
+        note(resume_line(report.night.plan, report.night.location))
     return int(report.failed)
 
 

@@ -78,6 +78,18 @@ def test_triage_sorts_the_last_night(demo: Path, capsys: pytest.CaptureFixture[s
     assert "flaky: smoke[small] seed 2" in out
 
 
+def test_triage_says_how_the_rest_is_run(
+    demo: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Store.open(tmp_path) as store:
+        stored = store.add_plan(plan(1), [item(), item(seed=2)])
+        store.add_attempt(attempt(stored, item(), JobStatus.PASS))
+    status, out, _ = call(capsys, "triage", "--out", str(tmp_path))
+    assert status != 0
+    rest = f"the rest: .venv/bin/npu-cosim nightly {stored.tier} --resume --out {tmp_path}"
+    assert rest in "".join(out.splitlines())
+
+
 def test_looking_at_an_older_night_leaves_the_pages_of_the_last(
     demo: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

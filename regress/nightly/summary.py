@@ -122,11 +122,15 @@ def show(
         Text(f"{verdict}, {counted.by_status[JobStatus.PASS]} passed", style=f"bold {style}")
     )
     if not counted.complete:
-        words = [*PROGRAM.split(), "nightly", plan.tier, "--resume", *location.options()]
-        if Path(plan.config_file) != CONFIG_FILE:
-            words += ["--config-file", plan.config_file]
-        line = f"the rest: {shlex.join(words)}"
-        console.print(Text(line), soft_wrap=True)
+        console.print(Text(resume_line(plan, location)), soft_wrap=True)
+
+
+def resume_line(plan: Plan, location: StoreLocation) -> str:
+    """How the jobs that were not executed are run."""
+    words = [*PROGRAM.split(), "nightly", plan.tier, "--resume", *location.options()]
+    if Path(plan.config_file) != CONFIG_FILE:
+        words += ["--config-file", plan.config_file]
+    return f"the rest: {shlex.join(words)}"
 
 
 def build_share(
