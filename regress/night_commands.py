@@ -76,7 +76,7 @@ def nightly(console: Console, request: TierRequest) -> int:
 def write_report(store: Store, plan_id: str) -> ReportVerdict:
     """Analyse a plan that has been run, and write its pages."""
     report = report_pages(store, plan_id)
-    return ReportVerdict(text_lines(report), report.red, report.expected)
+    return ReportVerdict(text_lines(report), report.red, report.triage.expected)
 
 
 def report_pages(store: Store, plan_id: str, files: ReferenceFiles | None = None) -> NightReport:

@@ -147,7 +147,7 @@ def test_triage_ratchets_and_news_agree(made: NightReport) -> None:
     assert (len(news.new), len(news.fixed), len(news.flaky)) == (3, 1, 1)
     assert len(news.replay) == 3
     assert made.failed
-    assert len(made.expected) == 1
+    assert len(made.triage.expected) == 1
     assert text_lines(made)[-1] == f"open {made.page}"
 
 

@@ -213,23 +213,18 @@ def test_a_store_that_fails_makes_nothing_whole() -> None:
         lost.tolist()
 
 
-def test_a_thread_that_has_not_heard_of_the_fault_cannot_use_its_tensors_either() -> None:
+def while_another_hears(other: Callable[[Callable[[], None]], None]) -> None:
+    """Run `other` in a thread of its own, behind an op that fails. It calls what it is given when
+    it has queued its ops, and goes on when this thread has heard of the fault."""
     x = torch.ones(4, device="npu")
     torch.npu.synchronize()
-    found: list[str] = []
     queued, told = Event(), Event()
 
-    def other() -> None:
-        made = torch.full((4,), 7.0, device="npu") + 1
+    def wait() -> None:
         queued.set()
         told.wait(30)
-        with pytest.raises(RuntimeError, match="this tensor was not computed") as error:
-            made + 1
-        found.append(str(error.value))
-        with pytest.raises(DeviceFault):
-            torch.npu.synchronize()
 
-    thread = Thread(target=other)
+    thread = Thread(target=other, args=(wait,))
     x.index_select(0, torch.tensor([99], device="npu"))
     thread.start()
     queued.wait(30)
@@ -237,6 +232,21 @@ def test_a_thread_that_has_not_heard_of_the_fault_cannot_use_its_tensors_either(
         torch.npu.synchronize()
     told.set()
     thread.join(30)
+
+
+def test_a_thread_that_has_not_heard_of_the_fault_cannot_use_its_tensors_either() -> None:
+    found: list[str] = []
+
+    def other(wait: Callable[[], None]) -> None:
+        made = torch.full((4,), 7.0, device="npu") + 1
+        wait()
+        with pytest.raises(RuntimeError, match="this tensor was not computed") as error:
+            made + 1
+        found.append(str(error.value))
+        with pytest.raises(DeviceFault):
+            torch.npu.synchronize()
+
+    while_another_hears(other)
     assert len(found) == 1
 
 
@@ -322,26 +332,16 @@ def test_who_hears_of_a_fault_before_all_has_run_hears_of_it_once() -> None:
 def test_a_thread_hears_of_a_fault_before_it_queues_on_what_did_not_run() -> None:
     """Its first op did not run, as it came behind another thread's failed one: the second, which
     needs the first, does not run either."""
-    x, mine = torch.ones(4, device="npu"), torch.ones(4, device="npu")
-    torch.npu.synchronize()
-    queued, told = Event(), Event()
+    mine = torch.ones(4, device="npu")
     found: list[str] = []
 
-    def other() -> None:
+    def other(wait: Callable[[], None]) -> None:
         mine.add_(1)
-        queued.set()
-        told.wait(30)
+        wait()
         with pytest.raises(DeviceFault, match="what this thread had queued behind it did not run"):
             mine.mul_(10)
         mine.mul_(100)  # it knows now
         found.append(str(mine.tolist()))
 
-    thread = Thread(target=other)
-    x.index_select(0, torch.tensor([99], device="npu"))
-    thread.start()
-    queued.wait(30)
-    with pytest.raises(DeviceFault):
-        torch.npu.synchronize()
-    told.set()
-    thread.join(30)
+    while_another_hears(other)
     assert found == ["[100.0, 100.0, 100.0, 100.0]"]

@@ -15,7 +15,7 @@ _FAILED = re.compile(
     r"\[(?P<ps>\d+)\] %Error: (?P<file>\S+?):(?P<line>\d+): "
     r"Assertion failed in (?P<scope>[\w.\[\]]+):? ?(?P<message>.*)"
 )
-_LOOP = re.compile(r"%Error-DIDNOTCONVERGE: .*")
+_LOOP = "%Error-DIDNOTCONVERGE: "
 
 
 def rtl_error(log: Path, start: int = 0) -> AssertionFailed | NeverSettles | None:
@@ -30,7 +30,7 @@ def rtl_error(log: Path, start: int = 0) -> AssertionFailed | NeverSettles | Non
         return None
     found = _FAILED.search(text)
     if found is None:
-        return NeverSettles(str(log)) if _LOOP.search(text) else None
+        return NeverSettles(str(log)) if _LOOP in text else None
     cycle = (int(found["ps"]) // _HALF_PERIOD_PS + 1) // 2
     message = found["message"].strip() or "no message"
     place = (found["file"], int(found["line"]))

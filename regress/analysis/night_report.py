@@ -7,7 +7,7 @@ Derived from the store alone, so it can be made again at any time. Writes no pag
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -88,14 +88,8 @@ class NightReport:
     @property
     def failed(self) -> bool:
         """Whether the night as a whole is red. Known issues do not make it red."""
-        counted = count_results(self.night.item_results, self.expected)
+        counted = count_results(self.night.item_results, self.triage.expected)
         return self.red or self.triage.red or counted.exit_code != 0
-
-    @property
-    def expected(self) -> frozenset[str]:
-        """Ids of the items whose failure is a known issue."""
-        buckets = self.triage.buckets
-        return frozenset(job.item.id for bucket in buckets for job in bucket.jobs if job.issue)
 
 
 def night_report(store: Store, plan_id: str, files: ReferenceFiles | None = None) -> NightReport:
@@ -113,7 +107,7 @@ def night_report(store: Store, plan_id: str, files: ReferenceFiles | None = None
     return NightReport(
         night=night,
         triage=found,
-        moves=() if recorded is None else _moves(recorded, night, metrics, found),
+        moves=() if recorded is None else _moves(recorded, night, metrics, found.expected),
         recorded=recorded,
         metrics=(*_earlier(store, plan), metrics),
         untried=_untried(night, before),
@@ -141,12 +135,11 @@ def former_results(store: Store, plan: Plan) -> list[ItemResult]:
 
 
 def _moves(
-    recorded: baseline.TierBaseline, night: Night, metrics: NightMetrics, found: TriageResult
+    recorded: baseline.TierBaseline, night: Night, metrics: NightMetrics, expected: Set[str]
 ) -> tuple[baseline.BaselineChange, ...]:
-    """A job that failed as a known issue is compared with nothing: it is expected to fail."""
+    """A job that is expected to fail, as a known issue, is compared with nothing."""
     now = baseline.measure(night, metrics.ratchets())
-    known = {job.item.label for bucket in found.buckets for job in bucket.jobs if job.issue}
-    ran = [label for label in executed_labels(night) if label not in known]
+    ran = executed_labels(night, expected)
     return baseline.compare(recorded, now, ran, tolerances(night), planned_labels(night))
 
 
@@ -158,9 +151,10 @@ def planned_labels(night: Night) -> frozenset[str] | None:
     return frozenset(result.item.label for result in night.item_results)
 
 
-def executed_labels(night: Night) -> list[str]:
-    """Labels of the jobs that ran to an end."""
-    return [job.item.label for job in night.jobs if job.attempt.status.executed]
+def executed_labels(night: Night, without: Set[str] = frozenset()) -> list[str]:
+    """Labels of the jobs that ran to an end; `without` those of these items."""
+    ended = [job for job in night.jobs if job.attempt.status.executed]
+    return [job.item.label for job in ended if job.item.id not in without]
 
 
 def tolerances(night: Night) -> Tolerances:
@@ -183,7 +177,7 @@ def _earlier(store: Store, plan: Plan) -> list[NightMetrics]:
 def notification(report: NightReport) -> Notification:
     """The night in a few words."""
     night, found = report.night, report.triage
-    jobs = {job.item.id: job for job in night.jobs}
+    jobs = night.jobs_by_item
     labels = {result.item.id: result.item.label for result in night.item_results}
 
     def changed(change: StatusChange) -> tuple[str, ...]:
@@ -211,7 +205,7 @@ def text_lines(report: NightReport) -> tuple[str, ...]:
     """What the terminal shows after the summary."""
     found = report.triage
     lines = []
-    stored = {job.item.id: job for job in report.night.jobs}
+    stored = report.night.jobs_by_item
     for bucket in found.buckets[:_MAX_LINES]:
         issue = bucket.issue
         note = f"known, {issue.id} {issue.owner}" if issue else "no known issue"
@@ -234,8 +228,7 @@ def text_lines(report: NightReport) -> tuple[str, ...]:
 
 
 def _not_met(issue: KnownIssue, found: TriageResult) -> str:
-    jobs = [job for bucket in found.buckets for job in bucket.jobs]
-    if any(issue.covers(job.item.test, job.item.config) for job in jobs):
+    if any(issue.covers(job.item.test, job.item.config) for job in found.jobs):
         what = "did not come, its test fails in another way: remove it, or mend its signature"
     else:
         what = "passes: remove it"
@@ -278,5 +271,5 @@ def _not_compared(report: NightReport) -> Iterator[str]:
         ran = set(executed_labels(report.night))
         known = {label for label, job in report.recorded.jobs.items() if job.rows is not None}
         if ran - known:
-            few = f"{len(ran - known)} of the {len(ran)} jobs that ran"
-            yield f"the baseline of {tier} lacks {few}: nothing to compare them with"
+            few = f"{len(ran - known)} of {len(ran)} jobs that ran"
+            yield f"the baseline of {tier} has no rows of {few}"

@@ -93,6 +93,16 @@ class TriageResult:
     """Failures without a known issue: they make the night red."""
 
     @property
+    def jobs(self) -> tuple[FailedJob, ...]:
+        """Of all buckets."""
+        return tuple(job for bucket in self.buckets for job in bucket.jobs)
+
+    @property
+    def expected(self) -> frozenset[str]:
+        """Ids of the items whose failure is a known issue."""
+        return frozenset(job.item.id for job in self.jobs if job.issue)
+
+    @property
     def red(self) -> bool:
         """Whether a failure is unexplained, or a job is flaky."""
         return bool(self.unexpected or self.flaky)
@@ -117,7 +127,7 @@ def triage(
     jobs = [
         _failed_job(item, attempt, results.get(attempt.id), valid)
         for item, attempt in tried
-        if attempt.red and attempt.status is not JobStatus.KILLED  # which says nothing of the test
+        if _failed(attempt)
     ]
     late = [issue for issue in issues if issue.expires < today]
     return TriageResult(
@@ -128,6 +138,11 @@ def triage(
         expired=tuple(issue for issue in late if any(_is(issue, job) for job in jobs)),
         unexpected=tuple(job for job in jobs if job.issue is None),
     )
+
+
+def _failed(attempt: Attempt) -> bool:
+    """Red, and not because it was stopped from outside, which says nothing of its test."""
+    return attempt.red and attempt.status is not JobStatus.KILLED
 
 
 def _failed_job(
@@ -183,9 +198,7 @@ def _changes(
     found: dict[str, StatusChange] = {}
     for item_result in item_results:
         last = item_result.last
-        if last is None or last.status is JobStatus.KILLED:
-            continue
-        if not (last.status.executed or last.red):
+        if last is None or not (last.status.executed or _failed(last)):
             continue
         change = table.get((was.get(item_result.item.id, False), last.red))
         if change is not None:

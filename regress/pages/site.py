@@ -26,7 +26,7 @@ def write_site(report: NightReport) -> None:
     """Write every page. InputError when the place cannot be written."""
     site, night = report.site, report.night
     write_style(site)
-    jobs = {job.item.id: job for job in night.jobs}
+    jobs = night.jobs_by_item
     failures = _write_failures(report, jobs)
     pages: dict[str, dict[str, object]] = {
         "index": {"report": report, "jobs": jobs, "failures": failures},

@@ -151,6 +151,11 @@ class Night:
         """When it was planned, to the minute."""
         return self.plan.created_utc[:16].replace("T", " ")
 
+    @property
+    def jobs_by_item(self) -> dict[str, StoredJob]:
+        """Item id → job."""
+        return {job.item.id: job for job in self.jobs}
+
     def statuses(self) -> dict[JobStatus | None, int]:
         """How many items are in which status; None for those without an attempt."""
         counts: dict[JobStatus | None, int] = {}

@@ -157,14 +157,14 @@ module npu_dram #(
   logic free_ar, free_aw;
 
   // Reads
-  burst_t            ar_mem_q [ReadDepth]; // read and written by one process alone
+  burst_t            ar_mem_q [ReadDepth]; // assigned with =: one process alone uses it
   burst_t            ar_head, ar_new;
   logic [RPtrW:0]    ar_wr_q, ar_rd_q, ar_count, r_pair;
   logic              ar_empty, ar_full, r_load, r_swap;
 
   assign ar_count = ar_wr_q - ar_rd_q;
-  assign ar_empty = ar_wr_q == ar_rd_q;
-  assign ar_full  = (ar_wr_q ^ ar_rd_q) == {1'b1, {RPtrW{1'b0}}};
+  assign ar_empty = ar_count == '0;
+  assign ar_full  = ar_count[RPtrW];
   assign ar_head  = ar_mem_q[ar_rd_q[RPtrW-1:0]];
   assign ar_new   = '{id: arid, addr: araddr, len: arlen, size: arsize, burst: arburst,
                       due: now_q + 32'(latency_i) - 32'd1, beat: '0};
@@ -213,7 +213,7 @@ module npu_dram #(
 
   // Writes
   burst_t            aw_mem_q [WriteDepth];
-  answer_t           b_mem_q [WriteDepth]; // read and written by one process alone
+  answer_t           b_mem_q [WriteDepth]; // as ar_mem_q
   burst_t            aw_head, aw_new;
   answer_t           b_head;
   logic [WPtrW:0]    aw_wr_q, aw_rd_q, b_wr_q, b_rd_q, b_count, b_pair;
@@ -224,16 +224,16 @@ module npu_dram #(
 
   assign aw_empty = aw_wr_q == aw_rd_q;
   assign aw_full  = (aw_wr_q ^ aw_rd_q) == {1'b1, {WPtrW{1'b0}}};
-  assign b_full   = (b_wr_q ^ b_rd_q) == {1'b1, {WPtrW{1'b0}}};
   assign aw_head  = aw_mem_q[aw_rd_q[WPtrW-1:0]];
   assign b_head   = b_mem_q[b_rd_q[WPtrW-1:0]];
   assign b_count  = b_wr_q - b_rd_q;
+  assign b_full   = b_count[WPtrW];
   assign aw_new   = '{id: awid, addr: awaddr, len: awlen, size: awsize, burst: awburst, due: now_q,
                       beat: '0};
   assign awready  = !aw_full && !hold_aw && free_aw;
   assign wready   = !aw_empty && !b_full && !hold_w;
   assign w_addr   = (w_beat_q == '0) ? aw_head.addr : w_addr_q;
-  assign b_load   = (b_wr_q != b_rd_q) && !hold_b && (!bvalid || bready)
+  assign b_load   = b_count != '0 && !hold_b && (!bvalid || bready)
                     && ($signed(now_q - b_head.due) >= 0);
   assign b_pair   = (WPtrW + 1)'(rand_q[9:8]);
   assign b_swap   = hold_b && b_pair + (WPtrW + 1)'(1) < b_count;

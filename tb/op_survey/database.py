@@ -56,7 +56,7 @@ def wrong_samples(info: Any) -> Iterator[Any]:
 def calls(name: str, dtype: torch.dtype, limit: int, seed: int) -> list[Call]:
     """At most `limit` samples, evenly spread over those of the op; the same ones for a seed."""
     info = DATABASE[name]
-    seeded(seed, f"{name} {dtype}")
+    _start_generators(crc32(f"{seed} {name} {dtype}".encode()))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         given = list(info.sample_inputs_func(info, "cpu", dtype, False))
@@ -64,22 +64,18 @@ def calls(name: str, dtype: torch.dtype, limit: int, seed: int) -> list[Call]:
     return [_call(info, given[at]) for at in chosen]
 
 
-def seeded(seed: int, what: str) -> None:
-    """Start every generator that op_db draws from over, alike for the same `what`."""
-    _seed(crc32(f"{seed} {what}".encode()))
-
-
 def _reseeded(drawn: Iterable[Any]) -> Iterator[Any]:
     each = iter(drawn)
     while True:
-        _seed(_SEED)
+        _start_generators(_SEED)
         try:
             yield next(each)
         except StopIteration:
             return
 
 
-def _seed(number: int) -> None:
+def _start_generators(number: int) -> None:
+    """All that op_db draws from."""
     torch.default_generator.manual_seed(number)
     random.seed(number)
     np.random.seed(number)
