@@ -94,6 +94,7 @@ ctrl/npu_desc_check.sv
 ctrl/npu_window_check.sv
 ctrl/npu_range_check.sv
 ctrl/npu_desc_lines.sv
+ctrl/npu_operand_views.sv
 ctrl/npu_operand_resolve.sv
 ctrl/npu_cmd_check.sv
 ctrl/npu_hazard.sv

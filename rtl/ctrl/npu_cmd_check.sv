@@ -37,7 +37,7 @@ module npu_cmd_check
   input  logic            line_err_i
 );
   flags_t      flags;
-  dtype_e      listed_dtype [NUM_OPERANDS];
+  dtype_e      listed_dtype [CMD_OPERANDS];
   npu_window_t init_window;
   logic        listed, unused_flags;
 
@@ -89,13 +89,13 @@ module npu_cmd_check
     batch: packet_i.param[MATMUL_BATCH]
   };
   assign cmd_o.opcode     = opcode_e'(packet_i.opcode);
-  assign cmd_o.src_dtype  = listed ? listed_dtype[OPERAND_SRC1] : dtype_e'(flags.src_dtype);
-  assign cmd_o.src2_dtype = listed ? listed_dtype[OPERAND_SRC2] : dtype_e'(flags.src2_dtype);
-  assign cmd_o.src3_dtype = listed ? listed_dtype[OPERAND_SRC3] : dtype_e'(flags.src3_dtype);
-  assign cmd_o.src4_dtype = listed_dtype[OPERAND_SRC4];
-  assign cmd_o.dst_dtype  = listed ? listed_dtype[OPERAND_DST] : dtype_e'(flags.dst_dtype);
-  assign cmd_o.dst2_dtype = listed_dtype[OPERAND_DST2];
-  assign cmd_o.dst3_dtype = listed_dtype[OPERAND_DST3];
+  assign cmd_o.src_dtype  = listed ? listed_dtype[CMD_SRC1] : dtype_e'(flags.src_dtype);
+  assign cmd_o.src2_dtype = listed ? listed_dtype[CMD_SRC2] : dtype_e'(flags.src2_dtype);
+  assign cmd_o.src3_dtype = listed ? listed_dtype[CMD_SRC3] : dtype_e'(flags.src3_dtype);
+  assign cmd_o.src4_dtype = listed_dtype[CMD_SRC4];
+  assign cmd_o.dst_dtype  = listed ? listed_dtype[CMD_DST] : dtype_e'(flags.dst_dtype);
+  assign cmd_o.dst2_dtype = listed_dtype[CMD_DST2];
+  assign cmd_o.dst3_dtype = listed_dtype[CMD_DST3];
   assign cmd_o.accumulate = flags.accumulate;
   assign cmd_o.fill_value = packet_i.param[FILL_VALUE];
   assign cmd_o.prog       = packet_i.param[VECTOR_PROGRAM][PROGRAM_LINE_WIDTH-1:0];  // LOAD_LINE

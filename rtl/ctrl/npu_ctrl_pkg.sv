@@ -218,16 +218,16 @@ package npu_ctrl_pkg;
 
   /// In the order in which they are checked.
   typedef enum logic [2:0] {
-    OPERAND_SRC1 = 3'd0,
-    OPERAND_SRC2 = 3'd1,
-    OPERAND_SRC3 = 3'd2,
-    OPERAND_SRC4 = 3'd3,
-    OPERAND_DST  = 3'd4,
-    OPERAND_DST2 = 3'd5,
-    OPERAND_DST3 = 3'd6
+    CMD_SRC1 = 3'd0,
+    CMD_SRC2 = 3'd1,
+    CMD_SRC3 = 3'd2,
+    CMD_SRC4 = 3'd3,
+    CMD_DST  = 3'd4,
+    CMD_DST2 = 3'd5,
+    CMD_DST3 = 3'd6
   } cmd_operand_e;
 
-  localparam int unsigned NUM_OPERANDS = 7;
+  localparam int unsigned CMD_OPERANDS = 7;
 
   /// Which engine runs an opcode.
   function automatic engine_e opcode_engine(logic [31:0] opcode);

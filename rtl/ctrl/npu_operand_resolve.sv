@@ -37,7 +37,7 @@ module npu_operand_resolve
   output npu_tensor_t dst_o,
   output npu_tensor_t dst2_o,
   output npu_tensor_t dst3_o,
-  output dtype_e      dtypes_o [NUM_OPERANDS],
+  output dtype_e      dtypes_o [CMD_OPERANDS],
   output npu_window_t src1_window_o,
   output npu_window_t src2_window_o,
   output npu_window_t src3_window_o,
@@ -67,12 +67,11 @@ module npu_operand_resolve
     FINISH
   } state_e;
 
-  localparam int unsigned MaxDescs = NUM_OPERANDS + 1;
+  localparam int unsigned MaxDescs = CMD_OPERANDS + 1;
 
   state_e      state_q, state_d;
   cmd_operand_e step_q, which, first_step, next_operand;
-  logic [NUM_OPERANDS-1:0] used;
-  dtype_e      dtype_q [NUM_OPERANDS];
+  logic [CMD_OPERANDS-1:0] used;
   logic [1:0]  log2_bytes;
   logic        last_step, misaligned_line;
   operand_t    operand;
@@ -80,10 +79,7 @@ module npu_operand_resolve
   line_t       desc_q, extension_q;
   window_t     window;
   view_t       range_in, range_out;
-  npu_tensor_t desc_tensor, engine_view;
-  npu_window_t engine_window;
-  npu_tensor_t src1_q, src2_q, src3_q, src4_q, dst_q, dst2_q, dst3_q;
-  npu_window_t src1_window_q, src2_window_q, src3_window_q, dst_window_q;
+  npu_tensor_t desc_tensor;
   logic [WINDOW_RANK-1:0][63:0] range_step;
   logic        ref_valid_q;
   logic [2:0]  ref_rank_q, desc_rank;
@@ -168,10 +164,10 @@ module npu_operand_resolve
 
   // Steps without an operand are passed over.
   always_comb begin
-    first_step   = OPERAND_DST;
-    next_operand = OPERAND_DST;
+    first_step   = CMD_DST;
+    next_operand = CMD_DST;
     last_step    = 1'b1;
-    for (int s = NUM_OPERANDS - 1; s >= 0; s--) begin
+    for (int s = CMD_OPERANDS - 1; s >= 0; s--) begin
       if (used[s]) begin
         first_step = cmd_operand_e'(3'(s));
         if (3'(s) > step_q) begin
@@ -329,60 +325,19 @@ module npu_operand_resolve
     end
   end
 
-  assign engine_view = '{
-    base: range_out.base, size: range_out.size[WINDOW_RANK-1:VIEW_TENSOR],
-    stride: range_out.stride[WINDOW_RANK-1:VIEW_TENSOR]
-  };
-
-  // Rows or columns of one dimension.
-  function automatic npu_axis_t one_digit(logic [31:0] size, logic [31:0] stride);
-    return '{inner: size, middle: 32'd1, step: 192'(stride)};
-  endfunction
-
-  function automatic npu_axis_t three_digits(view_t view, logic [WINDOW_RANK-1:0][63:0] step,
-                                             int unsigned group);
-    return '{inner: view.size[group+2], middle: view.size[group+1],
-             step: {step[group], step[group+1], step[group+2]}};
-  endfunction
-
-  // MATMUL's operand, its descriptor or dense data being a window with two digits of size 1.
-  always_comb begin
-    engine_window.base = range_out.base;
-    if (window_q) begin
-      engine_window.batch = range_out.stride[VIEW_BATCH];
-      engine_window.row   = three_digits(range_out, range_step, VIEW_ROW);
-      engine_window.col   = three_digits(range_out, range_step, VIEW_COL);
-    end else begin
-      engine_window.batch = engine_view.stride[DIM_BATCH];
-      engine_window.row   = one_digit(engine_view.size[DIM_ROW], engine_view.stride[DIM_ROW]);
-      engine_window.col   = one_digit(engine_view.size[DIM_COL], engine_view.stride[DIM_COL]);
-      if (operand.transposed) begin
-        {engine_window.row, engine_window.col} = {engine_window.col, engine_window.row};
-      end
-    end
-  end
-
-  always_ff @(posedge clk_i) begin
-    if (range_done && is_matmul) begin
-      unique case (which)
-        OPERAND_SRC1: src1_window_q <= engine_window;
-        OPERAND_SRC2: src2_window_q <= engine_window;
-        OPERAND_SRC3: src3_window_q <= engine_window;
-        default:      dst_window_q  <= engine_window;
-      endcase
-    end else if (range_done) begin
-      unique case (which)
-        OPERAND_SRC1: src1_q <= engine_view;
-        OPERAND_SRC2: src2_q <= engine_view;
-        OPERAND_SRC3: src3_q <= engine_view;
-        OPERAND_SRC4: src4_q <= engine_view;
-        OPERAND_DST2: dst2_q <= engine_view;
-        OPERAND_DST3: dst3_q <= engine_view;
-        default:      dst_q  <= engine_view;
-      endcase
-      dtype_q[which] <= dtype_e'(window.dtype[3:0]);
-    end
-  end
+  npu_operand_views u_views (
+    .clk_i,
+    .take_i      (range_done),
+    .which_i     (which),
+    .is_matmul_i (is_matmul),
+    .is_window_i (window_q),
+    .transposed_i(operand.transposed),
+    .dtype_i     (dtype_e'(window.dtype[3:0])),
+    .view_i      (range_out),
+    .step_i      (range_step),
+    .src1_o, .src2_o, .src3_o, .src4_o, .dst_o, .dst2_o, .dst3_o, .dtypes_o,
+    .src1_window_o, .src2_window_o, .src3_window_o, .dst_window_o
+  );
 
   assign req_valid_o  = ask || extend;
   assign req_addr_o   = ask ? operand.addr[63:6] : extend_addr;
@@ -390,10 +345,5 @@ module npu_operand_resolve
   assign span_o.write = operand.is_dst;
   assign done_o       = state_q == FINISH;
   assign error_o      = error_q;
-  assign dtypes_o     = dtype_q;
   assign dim_o        = tensor_dim(operand.dim, ref_rank_q);
-  assign {src1_o, src2_o, src3_o, src4_o} = {src1_q, src2_q, src3_q, src4_q};
-  assign {dst_o, dst2_o, dst3_o}          = {dst_q, dst2_q, dst3_q};
-  assign {src1_window_o, src2_window_o}   = {src1_window_q, src2_window_q};
-  assign {src3_window_o, dst_window_o}    = {src3_window_q, dst_window_q};
 endmodule

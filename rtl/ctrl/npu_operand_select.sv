@@ -19,7 +19,7 @@ module npu_operand_select
   input  logic                    ref_valid_i,
   input  logic [2:0]              ref_rank_i,
   input  shape_t                  ref_shape_i,
-  output logic [NUM_OPERANDS-1:0] used_o,
+  output logic [CMD_OPERANDS-1:0] used_o,
   output cmd_operand_e            which_o,
   output operand_t                operand_o
 );
@@ -57,36 +57,36 @@ module npu_operand_select
     used_o = '0;
     if (is_vector) begin
       for (int unsigned s = 0; s < MAX_SOURCES; s++) begin
-        used_o[32'(OPERAND_SRC1) + s] = s < 32'(prog_i.sources);
+        used_o[32'(CMD_SRC1) + s] = s < 32'(prog_i.sources);
       end
       for (int unsigned r = 0; r < MAX_RESULTS; r++) begin
-        used_o[32'(OPERAND_DST) + r] = r < 32'(prog_i.results);
+        used_o[32'(CMD_DST) + r] = r < 32'(prog_i.results);
       end
     end else begin
-      used_o[OPERAND_SRC1] = usage.src1;
-      used_o[OPERAND_SRC2] = usage.src2;
-      used_o[OPERAND_SRC3] = flags.src3_desc || int4;  // MATMUL: where its sums start, or scales
-      used_o[OPERAND_DST]  = usage.dst;
+      used_o[CMD_SRC1] = usage.src1;
+      used_o[CMD_SRC2] = usage.src2;
+      used_o[CMD_SRC3] = flags.src3_desc || int4;  // MATMUL: where its sums start, or scales
+      used_o[CMD_DST]  = usage.dst;
     end
   end
 
-  assign place = (step_i >= OPERAND_DST) ? 3'(step_i - OPERAND_DST) + prog_i.sources : step_i;
+  assign place = (step_i >= CMD_DST) ? 3'(step_i - CMD_DST) + prog_i.sources : step_i;
 
   // The operand of this step.
   always_comb begin
     which_o = step_i;
     if (packet_i.opcode == OPCODE_COPY && !flags.src1_desc && flags.dst_desc) begin
-      if (step_i == OPERAND_SRC1) which_o = OPERAND_DST;
-      if (step_i == OPERAND_DST)  which_o = OPERAND_SRC1;
+      if (step_i == CMD_SRC1) which_o = CMD_DST;
+      if (step_i == CMD_DST)  which_o = CMD_SRC1;
     end
   end
 
   // MATMUL's operand as it lies in memory.
   always_comb begin
     unique case (which_o)
-      OPERAND_SRC1: {cols, rows} = flags.trans_a ? {m, k} : {k, m};
-      OPERAND_SRC2: {cols, rows} = flags.trans_b ? {b_rows, n} : {n, b_rows};
-      OPERAND_SRC3: {cols, rows} = {n, int4 ? rounded_up(k, flags.int4_group) : m};
+      CMD_SRC1: {cols, rows} = flags.trans_a ? {m, k} : {k, m};
+      CMD_SRC2: {cols, rows} = flags.trans_b ? {b_rows, n} : {n, b_rows};
+      CMD_SRC3: {cols, rows} = {n, int4 ? rounded_up(k, flags.int4_group) : m};
       default:      {cols, rows} = {n, m};
     endcase
   end
@@ -94,22 +94,22 @@ module npu_operand_select
   // Which operand: address, type, descriptor or not.
   always_comb begin
     operand_o         = '0;
-    operand_o.is_dst  = which_o >= OPERAND_DST;
+    operand_o.is_dst  = which_o >= CMD_DST;
     operand_o.dtype   = flags.src_dtype;
     unique case (which_o)
-      OPERAND_SRC1: begin
+      CMD_SRC1: begin
         operand_o.is_desc    = flags.src1_desc;
         operand_o.addr       = packet_i.src1;
         operand_o.transposed = flags.trans_a;
       end
-      OPERAND_SRC2: begin
+      CMD_SRC2: begin
         operand_o.is_desc    = flags.src2_desc;
         operand_o.addr       = packet_i.src2;
         operand_o.transposed = flags.trans_b;
         if (packet_i.opcode != OPCODE_MATMUL) operand_o.dtype = flags.src2_dtype;
         else if (int4)                        operand_o.dtype = DTYPE_INT32;
       end
-      OPERAND_SRC3: begin
+      CMD_SRC3: begin
         operand_o.is_desc = flags.src3_desc;
         operand_o.addr    = {packet_i.param[VECTOR_SRC3_HIGH], packet_i.param[VECTOR_SRC3_LOW]};
         operand_o.dtype   = is_vector ? flags.src3_dtype
@@ -151,7 +151,7 @@ module npu_operand_select
         operand_o.shape       = ref_shape_i;
         if (packet_i.param[VECTOR_COUNT] != '0) begin
           operand_o.shape = {packet_i.param[VECTOR_COUNT], One, One, One, One};
-        end else if (which_o == OPERAND_DST && prog_i.reduce != REDUCE_NONE) begin
+        end else if (which_o == CMD_DST && prog_i.reduce != REDUCE_NONE) begin
           operand_o.shape[MAX_RANK-1] = One;
         end
       end
@@ -163,7 +163,7 @@ module npu_operand_select
         operand_o.dim         = packet_i.param[GATHER_DIM][2:0];
         // The table is GATHER's src1 and SCATTER's dst; src2 and the other operand agree.
         operand_o.free_dim    = which_o
-                              == (packet_i.opcode == OPCODE_GATHER ? OPERAND_SRC2 : OPERAND_DST);
+                              == (packet_i.opcode == OPCODE_GATHER ? CMD_SRC2 : CMD_DST);
       end
       OPCODE_FILL: begin
         operand_o.shape_known = 1'b0;

@@ -80,7 +80,7 @@ module npu_matrix
     .seq_valid_o(seq_push), .seq_ready_i(seq_room && half_free),
     .a_free_i(a_free), .b_free_i(b_free),
     .tile_valid_o(tile_valid), .tile_ready_i(tile_ready), .tile_o(tile),
-    .b_fill_i(beat_pop && pend.last && pend.operand == OPERAND_B), .b_full_o(b_full),
+    .b_fill_i(beat_pop && pend.last && pend.operand == MATRIX_B), .b_full_o(b_full),
     .line_next_i(line_next), .elem_next_i(elem_next)
   );
 
@@ -190,8 +190,8 @@ module npu_matrix
   ) u_seq (
     .clk_i, .rst_ni, .start_i(start), .cmd_i(cmd),
     .block_valid_i(seq_valid), .block_ready_o(seq_ready), .block_i(seq_block),
-    .a_done_i(tile_done && wr_place.operand == OPERAND_A),
-    .b_done_i(int4 ? int4_done : tile_done && wr_place.operand == OPERAND_B),
+    .a_done_i(tile_done && wr_place.operand == MATRIX_A),
+    .b_done_i(int4 ? int4_done : tile_done && wr_place.operand == MATRIX_B),
     .held_i((seq_push && seq_room && !half_free) || (wr_req_o.data_valid && !wr_rsp_i.data_ready)),
     .token_o(token), .stats_o(rsp_o.stats)
   );
@@ -201,7 +201,7 @@ module npu_matrix
     .Words(Words)
   ) u_array (
     .clk_i, .rst_ni, .int8_i(int8),
-    .wr_valid_i(wr_valid && !(int4 && wr_place.operand == OPERAND_B)),
+    .wr_valid_i(wr_valid && !(int4 && wr_place.operand == MATRIX_B)),
     .wr_place_i(wr_place), .wr_mask_i(wr_mask), .wr_data_i(wr_data),
     .int4_valid_i(int4 && int4_valid), .int4_place_i(int4_place),
     .int4_mask_i(int4_mask), .int4_data_i(int4_data),
@@ -221,7 +221,7 @@ module npu_matrix
     .clk_i, .rst_ni,
     .rd_token_i(token), .rd_sum_o(psum),
     .wr_valid_i(sum_valid), .wr_token_i(sum_token), .wr_sum_i(sum),
-    .load_valid_i(wr_valid && wr_place.operand == OPERAND_C),
+    .load_valid_i(wr_valid && wr_place.operand == MATRIX_C),
     .load_half_i(wr_place.half), .load_entry_i(wr_place.place + entry_t'(wr_place.line)),
     .load_mask_i(wr_mask), .load_data_i(wr_data),
     .drain_valid_i(acc_rd), .drain_ready_o(acc_room), .drain_half_i(acc_rd_half),

@@ -2,7 +2,7 @@
 /// Weights of four bits become numbers: each, 8 less, times the scale of its column and its group
 /// of rows, rounded to the sources' type.
 ///
-/// Takes lines from the unpacker: of OPERAND_S, which it keeps, and of OPERAND_B, where a lane is a
+/// Takes lines from the unpacker: of MATRIX_S, which it keeps, and of MATRIX_B, where a lane is a
 /// word of INT4_ROWS rows of its column. A beat of such words leaves two cycles later as a weight
 /// for each of INT4_ROWS rows of the array. Words of one beat are in lanes that differ modulo
 /// Words.
@@ -52,8 +52,8 @@ module npu_matrix_dequant
   logic                 valid_q, done_q, write, take;
   logic [EntryW-1:0]    write_entry, read_entry, group_line;
 
-  assign write       = wr_valid_i && wr_place_i.operand == OPERAND_S;
-  assign take        = wr_valid_i && wr_place_i.operand == OPERAND_B;
+  assign write       = wr_valid_i && wr_place_i.operand == MATRIX_S;
+  assign take        = wr_valid_i && wr_place_i.operand == MATRIX_B;
   assign write_entry = EntryW'(wr_place_i.place) + EntryW'(wr_place_i.line);
   // A group of ArraySize rows or more is that of the whole tile.
   assign group_line  = (group_i >= 4'($clog2(ArraySize)))

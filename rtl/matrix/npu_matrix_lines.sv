@@ -52,11 +52,11 @@ module npu_matrix_lines
 
   always_comb begin
     unique case (tile_i.operand)
-      OPERAND_A: {line_axis, elem_axis} = tile_i.along_k ? {cmd_i.a.row, cmd_i.a.col}
+      MATRIX_A: {line_axis, elem_axis} = tile_i.along_k ? {cmd_i.a.row, cmd_i.a.col}
                                                          : {cmd_i.a.col, cmd_i.a.row};
-      OPERAND_B: {line_axis, elem_axis} = tile_i.along_k ? {cmd_i.b.col, cmd_i.b.row}
+      MATRIX_B: {line_axis, elem_axis} = tile_i.along_k ? {cmd_i.b.col, cmd_i.b.row}
                                                          : {cmd_i.b.row, cmd_i.b.col};
-      OPERAND_S: {line_axis, elem_axis} = {cmd_i.scales.row, cmd_i.scales.col};
+      MATRIX_S: {line_axis, elem_axis} = {cmd_i.scales.row, cmd_i.scales.col};
       default:   {line_axis, elem_axis} = {cmd_i.init.row, cmd_i.init.col};
     endcase
   end

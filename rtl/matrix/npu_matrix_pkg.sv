@@ -39,17 +39,17 @@ package npu_matrix_pkg;
   } block_t;
 
   typedef enum logic [1:0] {
-    OPERAND_A,
-    OPERAND_B,
-    OPERAND_C,
-    OPERAND_S   // scales of weights of four bits
+    MATRIX_A,
+    MATRIX_B,
+    MATRIX_C,
+    MATRIX_S   // scales of weights of four bits
   } matrix_operand_e;
 
   /// The type in which an operand is read, of a command with these types.
   function automatic logic [3:0] operand_dtype(matrix_operand_e operand, logic int4,
                                                logic [3:0] src_dtype, logic [3:0] dst_dtype);
-    if (operand == OPERAND_C)         return dst_dtype;
-    if (operand == OPERAND_B && int4) return DTYPE_INT32;
+    if (operand == MATRIX_C)         return dst_dtype;
+    if (operand == MATRIX_B && int4) return DTYPE_INT32;
     return src_dtype;
   endfunction
 

@@ -149,7 +149,7 @@ module npu_matrix_row
   assign wr_line    = wr_valid_i && !wr_place_i.along_k && wr_place_i.line == lane_t'(Row);
 
   always_ff @(posedge clk_i) begin
-    if (wr_place_i.operand == OPERAND_A) begin
+    if (wr_place_i.operand == MATRIX_A) begin
       if (wr_element)   a_mem_q[wr_a_slot][bit_of(wr_place_i.line) +: 32] <= wr_data_i[Row];
       else if (wr_line) a_mem_q[wr_a_slot] <= written(a_mem_q[wr_a_slot], wr_mask_i, wr_data_i);
     end
@@ -159,7 +159,7 @@ module npu_matrix_row
     if (wr_int4) begin
       b_mem_q[int4_b_slot] <= written(b_mem_q[int4_b_slot], int4_mask_i,
                                       (ArraySize * 32)'({Repeats{int4_data_i}}));
-    end else if (wr_place_i.operand == OPERAND_B) begin
+    end else if (wr_place_i.operand == MATRIX_B) begin
       if (wr_element)   b_mem_q[wr_b_slot][bit_of(wr_place_i.line) +: 32] <= wr_data_i[Row];
       else if (wr_line) b_mem_q[wr_b_slot] <= written(b_mem_q[wr_b_slot], wr_mask_i, wr_data_i);
     end

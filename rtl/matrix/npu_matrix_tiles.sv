@@ -137,7 +137,7 @@ module npu_matrix_tiles
   always_comb begin
     tile_o = '0;
     if (state_q == StPreload) begin
-      tile_o.operand = OPERAND_C;
+      tile_o.operand = MATRIX_C;
       tile_o.half    = block_i.half;
       tile_o.place   = c_entry_q;
       tile_o.run     = c_run_q;
@@ -148,7 +148,7 @@ module npu_matrix_tiles
       tile_o.line    = c_q.outer;
       tile_o.elem    = c_col_q;
     end else if (take_s) begin
-      tile_o.operand = OPERAND_S;
+      tile_o.operand = MATRIX_S;
       tile_o.place   = small_group ? '0 : entry_t'(col_q);
       tile_o.run     = s_run_q;
       tile_o.lines   = small_group ? rounded_up(ks, cmd_i.int4_group) : extent_t'(1);
@@ -157,7 +157,7 @@ module npu_matrix_tiles
       tile_o.line    = s_k_q;
       tile_o.elem    = s_q.outer;
     end else begin
-      tile_o.operand = take_a ? OPERAND_A : OPERAND_B;
+      tile_o.operand = take_a ? MATRIX_A : MATRIX_B;
       tile_o.place   = take_a ? entry_t'(a_slot_q) : entry_t'(b_slot_q);
       tile_o.along_k = take_a ? a_along_k : b_along_k;
       tile_o.reuse   = take_a ? a_again_q : b_again_q;

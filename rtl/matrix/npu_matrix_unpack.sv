@@ -52,7 +52,7 @@ module npu_matrix_unpack
   logic [ArraySize-1:0][31:0] lanes;
 
   assign step            = beat_valid_i && pending_valid_i && !line_valid_i && !held;
-  assign held            = b_hold_i && pending_i.operand == OPERAND_B;
+  assign held            = b_hold_i && pending_i.operand == MATRIX_B;
   assign last_beat       = beat_q + 4'd1 == pending_i.beats;
   assign beat_ready_o    = pending_valid_i && !line_valid_i && !held;
   assign pending_ready_o = step && last_beat;

@@ -137,7 +137,7 @@ module npu_vector_lanes
     present = value;
     // verilator unroll_full
     for (int unsigned l = 0; l < VectorLanes; l++) begin
-      if (32'(tag.beat) * 32'(VectorLanes) + l >= 32'(tag.count)) begin
+      if (!has_element(l, 32'(VectorLanes), tag.beat, tag.count)) begin
         present[l*32 +: 32] = held[l*32 +: 32];
       end
     end

@@ -85,7 +85,7 @@ module npu_vector_operands
     present = value;
     // verilator unroll_full
     for (int unsigned l = 0; l < VectorLanes; l++) begin
-      if (32'(beat) * 32'(VectorLanes) + l >= 32'(count)) begin
+      if (!has_element(l, 32'(VectorLanes), beat, count)) begin
         present[l*32 +: 32] = held[l*32 +: 32];
       end
     end

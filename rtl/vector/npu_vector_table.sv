@@ -59,11 +59,6 @@ module npu_vector_table
     return '{negative: word[31], row: row_t'(32'(TABLE_ROW[number]) + index)};
   endfunction
 
-  // Lanes that have an element.
-  function automatic logic present(int unsigned lane, lane_beat_t beat, count_t count);
-    return 32'(beat) * VectorLanes + lane < 32'(count);
-  endfunction
-
   assign segment = issue_i && instruction_i.op == MICRO_SEGMENT;
   assign reads   = issue_i && reads_table(instruction_i);
   assign column  = table_column(instruction_i);
@@ -92,7 +87,7 @@ module npu_vector_table
   always_ff @(posedge table_clk) begin
     if (found_q) begin
       for (int unsigned l = 0; l < VectorLanes; l++) begin
-        if (present(l, found_beat_q, found_count_q)) begin
+        if (has_element(l, 32'(VectorLanes), found_beat_q, found_count_q)) begin
           segment_q[found_slot_q][found_beat_q][l] <= segment_of(a_i[l*32 +: 32], found_table_q);
         end
       end
@@ -104,7 +99,7 @@ module npu_vector_table
     logic [31:0] rom_q;
     logic        negate_q;
     always_ff @(posedge table_clk) begin
-      if (reads && present(l, beat_i, count_i)) begin
+      if (reads && has_element(l, 32'(VectorLanes), beat_i, count_i)) begin
         rom_q    <= TABLE_ROM[{segments[l].row, column}];
         negate_q <= segments[l].negative && TABLE_ODD[table_q][column];
       end

@@ -20,6 +20,12 @@ package npu_vector_types_pkg;
   typedef logic [1:0]             lane_beat_t;   // of a vector, ascending
   typedef logic [4:0]             count_t;       // elements of a vector, 1 to 16
 
+  /// Whether physical lane `lane` of `lanes` has an element in a beat of a vector with `count`.
+  function automatic logic has_element(logic [31:0] lane, logic [31:0] lanes, lane_beat_t beat,
+                                       count_t count);
+    return 32'(beat) * lanes + lane < 32'(count);
+  endfunction
+
   typedef logic [1:0] result_no_t;  // of a program: 0 is result 1
 
   typedef struct packed {

@@ -11,7 +11,7 @@ CTRL: tuple[Mutant, ...] = (
     Mutant("npu_cmd_decode.sv", "|| «prog_i.results > 2'd1»;", "1'b0", "error code"),
     Mutant("npu_cmd_decode.sv", "«packet_i.param[LOAD_LINES] > 32'(PROGRAM_MAX_LINES)»", "1'b0"),
     Mutant("npu_cmd_decode.sv", "+ «packet_i.param[LOAD_LINES]»", "32'd0", "expected 4"),
-    Mutant("npu_operand_select.sv", "3'(step_i - OPERAND_DST) + «prog_i.sources»", "3'd3"),
+    Mutant("npu_operand_select.sv", "3'(step_i - CMD_DST) + «prog_i.sources»", "3'd3"),
     Mutant("npu_desc_check.sv", "«desc_i.dtype[31:4] == '0»", "1'b1", "expected 5 at command 0"),
     Mutant("npu_operand_resolve.sv", "dtype_log2_bytes(«window.dtype[3:0]»)", "operand.dtype"),
     Mutant("npu_operand_resolve.sv", "operand.is_line && «operand.addr[5:0] != '0»", "1'b0"),
@@ -20,7 +20,7 @@ CTRL: tuple[Mutant, ...] = (
     Mutant("npu_operand_resolve.sv", "«tensor_dim(operand.dim, ref_rank_q)»", "operand.dim", "dim"),
     Mutant("npu_operand_resolve.sv", "DRAIN: if («!awaited») state_d", "1'b1"),
     Mutant("npu_operand_resolve.sv", "else if («next_step») begin", "1'b1"),
-    Mutant("npu_operand_resolve.sv", "'{inner: «size», middle", "size & ~32'd1", "no elements"),
+    Mutant("npu_operand_views.sv", "'{inner: «size», middle", "size & ~32'd1", "no elements"),
     Mutant(
         "npu_cmd_retire.sv",
         "record.operand_stall = «ended.counts.operand_stall»",

@@ -74,8 +74,8 @@ module npu_matrix_array
   logic [$clog2(ASlots)-1:0]      a_slot;
   logic [$clog2(WeightSlots)-1:0] b_slot, int4_slot;
   logic [LaneW-1:0]               line;
-  assign wr_a   = wr_valid_i && wr_place_i.operand == OPERAND_A;
-  assign wr_b   = wr_valid_i && wr_place_i.operand == OPERAND_B;
+  assign wr_a   = wr_valid_i && wr_place_i.operand == MATRIX_A;
+  assign wr_b   = wr_valid_i && wr_place_i.operand == MATRIX_B;
   assign a_slot = wr_place_i.place[$clog2(ASlots)-1:0];
   assign b_slot = wr_place_i.place[$clog2(WeightSlots)-1:0];
   assign line   = wr_place_i.line[LaneW-1:0];

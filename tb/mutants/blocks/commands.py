@@ -85,8 +85,7 @@ COMMANDS: Final[Mapping[str, PlantedMutant]] = {
         Mutant(
             "npu_operand_resolve.sv",
             "span_valid_o = «range_done && range_error == ERROR_NONE»;",
-            "range_done && range_error == ERROR_NONE && which != OPERAND_SRC4 "
-            "&& which != OPERAND_DST2",
+            "range_done && range_error == ERROR_NONE && which != CMD_SRC4 && which != CMD_DST2",
         ),
     ),
     "hazard-last-line": PlantedMutant(

@@ -147,7 +147,7 @@ ENGINES: Final[Mapping[str, PlantedMutant]] = {
         Mutant(
             "npu_operand_resolve.sv",
             "span_o.write = «operand.is_dst»;",
-            "operand.is_dst && which != OPERAND_DST2",
+            "operand.is_dst && which != CMD_DST2",
             "WritesItsResults",
         ),
     ),
