@@ -31,6 +31,7 @@ from regress.options import (
     ReplayOptions,
     RunOptions,
     Seed,
+    Test,
     SynthesisOptions,
     UnitOptions,
     given,
@@ -66,7 +67,7 @@ def program(
 
 @app.command()
 @with_options(RunOptions)
-def run(options: RunOptions, test: str) -> int:
+def run(options: RunOptions, test: Test) -> int:
     """Run a test and judge every op of it."""
     return commands.run_test(console(), test, options)
 
@@ -90,7 +91,10 @@ def capture(
 
 @app.command()
 @with_options(UnitOptions)
-def unit(options: UnitOptions, name: str) -> int:
+def unit(
+    options: UnitOptions,
+    name: Annotated[str, typer.Argument(help="A unit bench; `npu-cosim tests` lists them.")],
+) -> int:
     """Run an RTL unit bench."""
     return commands.unit(console(), name, options)
 

@@ -53,8 +53,12 @@ def invoke(call: Callable[..., Any]) -> int:
 
 
 def _refused(error: TyperException) -> str:
-    """What typer says; of a value that pydantic refused for it, also the value."""
+    """What typer says, in the words of all other errors where it misses or refuses a value."""
     said = error.format_message()
+    missing = getattr(error, "param", None) if said.startswith("Missing ") else None
+    if missing is not None:
+        what = (missing.help or "a value").rstrip(".")
+        return f"{missing.metavar or missing.name.upper()}: got nothing, expected {what[0].lower()}{what[1:]}"
     if not isinstance(error.__cause__, ValidationError):
         return said
     _, value, expected = explain(error.__cause__)

@@ -68,12 +68,18 @@ ConfigFile = Annotated[Path, path_option("Hardware configurations.")]
 StoreUrl = Annotated[str | None, typer.Option(help="Database URL; default: SQLite.")]
 StoreFolder = Annotated[Path, path_option("Folder of the store.")]
 Seed = Annotated[int, typer.Option(help="Seed of all random data.", min=0, max=MAX_SEED)]
-Capsule = Annotated[Path, typer.Argument(parser=_given_path(_CAPSULE), metavar="CAPSULE")]
+Capsule = Annotated[
+    Path,
+    typer.Argument(
+        parser=_given_path(_CAPSULE), metavar="CAPSULE", help="A folder with capsule.json."
+    ),
+]
+Test = Annotated[str, typer.Argument(help="A test; `npu-cosim tests` lists them.")]
 Identity = Annotated[
     str,
     typer.Argument(
         metavar="ID",
-        help="Id of an attempt, or its first characters.",
+        help="The id of an attempt, or its first characters.",
         parser=given("the id of an attempt"),
     ),
 ]
