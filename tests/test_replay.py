@@ -14,6 +14,7 @@ from night_host import RUNNER, add, attempt, item, plan, result, row, silent
 from driver.errors import InputError
 from driver.results import RESULT_FILE, OpRow, RunResult, read_json, write_json
 from regress.failures.replay import ReplayVerdict, replay_job, spec_of
+from regress.failures.shrink.search import shrink_job
 from regress.failures.waves import FETCH, FIRST_BEAT, WRONG_WRITE, gtkwave_view, record_waves
 from regress.pages.strip import draw_strip
 from regress.paths import ROOT
@@ -145,6 +146,12 @@ def test_a_job_that_passed_or_never_started_is_refused(tmp_path: Path) -> None:
             replay_job(load_job(store, passed.id), silent)
         with pytest.raises(InputError, match=r"expected a job that was started"):
             spec_of(load_job(store, killed.id), tmp_path)
+        stopped = load_job(store, killed.id)
+        line = f"got killed, expected a job with an op that failed; make replay ID={killed.id}"
+        with pytest.raises(InputError, match=line):
+            record_waves(stopped, silent)
+        with pytest.raises(InputError, match=line):
+            shrink_job(stopped)
 
 
 def test_waves_come_with_markers_views_and_a_strip(night: tuple[Store, StoredJob]) -> None:

@@ -88,6 +88,17 @@ def failing_row(job: StoredJob, op: int | None) -> OpRow | None:
     raise InputError(job.item.label, "OP", op, f"one that failed: {known}")
 
 
+def failed_op(job: StoredJob, op: int | None) -> OpRow:
+    """The failing op of that index, or the first. InputError also where the job ended without one:
+    stopped, out of time, or broken before."""
+    row = failing_row(job, op)
+    if row is None:
+        status = job.attempt.status.value
+        expected = f"a job with an op that failed; {job.replay_line()} runs all of it again"
+        raise InputError(f"{job.item.label}, attempt {job.attempt.id}", "status", status, expected)
+    return row
+
+
 def spec_of(job: StoredJob, out: Path, op: int | None = None, waves: Waves = "none") -> RunSpec:
     """The job's own spec with another folder, and only one op where `op` is given.
 

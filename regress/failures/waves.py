@@ -15,7 +15,7 @@ from typing import Literal
 
 from driver.errors import InfrastructureError, InputError
 from driver.results import OpRow, RunResult, write_text
-from regress.failures.replay import failing_row, spec_of
+from regress.failures.replay import failed_op, spec_of
 from regress.failures.wavefile import WaveFile, edge_ps, first_together
 from regress.paths import ROOT
 from regress.progress import ProgressBar
@@ -68,9 +68,9 @@ def record_waves(
 
     InputError when the job has no such op; InfrastructureError when the run leaves no waves.
     """
-    row = failing_row(job, op)
-    if row is None or job.item.backend != "rtl":
-        raise InputError(job.item.label, "op", "none on the RTL", "an op of the RTL that failed")
+    row = failed_op(job, op)
+    if job.item.backend != "rtl":
+        raise InputError(job.item.label, "backend", job.item.backend, "rtl, which has waves")
     folder = waves_folder(job.folder, row.index)
     outcome = run(spec_of(job, folder, row.index, kind), progress(job.item.label), runner)
     return _finish(outcome, folder / f"waves.{kind}", job.attempt, row)

@@ -19,7 +19,7 @@ from driver.errors import InfrastructureError, InputError
 from driver.evidence import CAPSULE
 from driver.failures import kind_of
 from driver.results import OpRow, RunResult, RunSpec
-from regress.failures.replay import failing_row, spec_of
+from regress.failures.replay import failed_op, spec_of
 from regress.failures.shrink.candidates import OpCandidate, plainer, shorter
 from regress.failures.shrink.standalone import write_test
 from regress.paths import OUT
@@ -139,10 +139,10 @@ def shrink_job(
 
     InputError when it left no operands, or does not fail alone.
     """
-    row = failing_row(job, op)
-    kept = None if row is None else job.capsule(row)
-    if row is None or kept is None:
-        raise InputError(job.folder, "capsule of the op", "none", "the operands of a failing op")
+    row = failed_op(job, op)
+    kept = job.capsule(row)
+    if kept is None:
+        raise InputError(job.folder, f"operands of op {row.index}", "none", "those that it left")
     folder = out / f"{job.attempt.id}-op{row.index}"
     # Alone, and with the CPU for candidates that the NPU has no lowering for: they do not fail.
     alone: dict[str, object] = {"test": "replay", "op_filter": None, "shard": None}
