@@ -85,5 +85,4 @@ lock: setup
 	@.venv/bin/python -m regress.lock
 
 clean:
-	@rm -rf build && find out -mindepth 1 -maxdepth 1 ! -name nightly -exec rm -rf {} + 2>/dev/null; \
-	  echo "removed build/ and out/, but for the results in out/nightly; .venv stays"
+	@$(or $(PYTHON),python3) -I regress/clean.py

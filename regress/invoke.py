@@ -57,8 +57,8 @@ def _refused(error: TyperException) -> str:
     said = error.format_message()
     missing = getattr(error, "param", None) if said.startswith("Missing ") else None
     if missing is not None:
-        what = (missing.help or "a value").rstrip(".")
-        return f"{missing.metavar or missing.name.upper()}: got nothing, expected {what[0].lower()}{what[1:]}"
+        name, what = missing.metavar or missing.name.upper(), missing.help.rstrip(".")
+        return f"{name}: got nothing, expected {what[0].lower()}{what[1:]}"
     if not isinstance(error.__cause__, ValidationError):
         return said
     _, value, expected = explain(error.__cause__)

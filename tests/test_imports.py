@@ -65,7 +65,7 @@ ONLY_IMPORTERS = {
 }
 """A folder → the modules outside it that may import it."""
 
-STDLIB_ONLY = ("driver.isa",)
+STDLIB_ONLY = ("driver.isa", "regress.bootstrap", "regress.clean")
 
 CONFINED: dict[str, tuple[str, ...]] = {
     "cocotb": ("tb",),
