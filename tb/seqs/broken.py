@@ -17,6 +17,7 @@ from driver.isa import (
     Packet,
     flag_word,
 )
+from driver.isa.layout import DESCRIPTOR_FIELDS
 from driver.isa.programs import LINES, PROGRAMS
 from tb.seqs.arena import Arena, place_view
 from tb.seqs.int4 import INT4_BREAKS
@@ -24,8 +25,8 @@ from tb.seqs.loading import LISTED, example_load, square_list
 from tb.seqs.streams import indices, stream_flags, stream_packet
 from tb.seqs.windows import WINDOW_BREAKS
 
-_RANK_BYTE, _STRIDE_BYTE = 12, 36
-"""Where a descriptor's rank and its strides start."""
+_BYTE = {field.name: field.offset for field in DESCRIPTOR_FIELDS}
+"""Where the fields of a descriptor start."""
 _SIZES = (3, 4)
 UNKNOWN_OPCODES = (10, 15, 0x8000_0001)
 """Some of those that are no operation."""
@@ -38,18 +39,16 @@ def _repeating_destination(packet: Packet, arena: Arena) -> Packet:
     return _copy_into(repeating.pack(), packet, arena)
 
 
-def _stride_beyond_rank(packet: Packet, arena: Arena) -> Packet:
-    """A COPY whose destination has a stride for a dimension that it has not."""
-    data = bytearray(Descriptor(arena.place(64, 4), DType.FP32, (4, 4), (4, 1)).pack())
-    data[_STRIDE_BYTE + 4 * 2] = 1
-    return _copy_into(bytes(data), packet, arena)
+def _described(byte: int, value: int) -> Callable[[Packet, Arena], Packet]:
+    """A COPY whose destination has another byte in its descriptor, of rank 2."""
 
+    def described(packet: Packet, arena: Arena) -> Packet:
+        data = bytearray(Descriptor(arena.place(64, 4), DType.FP32, (4, 4), (4, 1)).pack())
+        assert data[byte] != value
+        data[byte] = value
+        return _copy_into(bytes(data), packet, arena)
 
-def _long_rank(packet: Packet, arena: Arena) -> Packet:
-    """A COPY whose destination has a rank of which the lower byte alone is legal."""
-    data = bytearray(Descriptor(arena.place(64, 4), DType.FP32, (4, 4), (4, 1)).pack())
-    data[_RANK_BYTE + 1] = 1
-    return _copy_into(bytes(data), packet, arena)
+    return described
 
 
 def _copy_into(descriptor: bytes, packet: Packet, arena: Arena) -> Packet:
@@ -125,8 +124,12 @@ _OF_A_PRODUCT: dict[str, Callable[[Packet, Arena], Packet]] = {
     "misaligned": lambda p, _: replace(p, src1=p.src1 | 1, flags=p.flags & ~0xFF | 0x00),
     "out of range": lambda p, a: replace(p, dst=(a.limit | (1 << 40)) & ~63),
     "repeating destination": _repeating_destination,
-    "stride beyond the rank": _stride_beyond_rank,
-    "rank of more than a byte": _long_rank,
+    "rank of 0": _described(_BYTE["rank"], 0),
+    "rank of more than a byte": _described(_BYTE["rank"] + 1, 1),
+    "size of 0": _described(_BYTE["size"] + 4, 0),
+    "size beyond the rank": _described(_BYTE["size"] + 4 * 2, 1),
+    "last reserved bit": _described(_BYTE["reserved"] + 7, 0x80),
+    "stride beyond the rank": _described(_BYTE["stride"] + 4 * 2, 1),
 }
 """From a legal MATMUL."""
 

@@ -98,6 +98,11 @@ CHECKS: Final[Mapping[str, PlantedMutant]] = {
             "desc_i.dtype[7:4] == '0",
         ),
     ),
+    "check-size": PlantedMutant(
+        _CHECK,
+        ERRORS,
+        Mutant("npu_desc_check.sv", "if («desc_i.size[i] != '0» || desc_i.stride[i]", "1'b0"),
+    ),
     "check-load-line": PlantedMutant(
         _CHECK,
         ERRORS,
