@@ -40,16 +40,20 @@ _GRADIENT = 1
 
 
 def _in_lists(update: Callable[..., None], state: Sequence[Tensor | None], **options: Any) -> None:
-    """torch's kernel on tensors that it handles: dense ones, not of 16 bits.
+    """torch's kernel on tensors that it handles: dense ones, not of 16 bits, which become fp32.
 
     It does not look at strides, and its SGD leaves 16-bit parameters as they are where they fill a
     vector register (torch 2.13).
     """
-    dense = [None if x is None else x.float().contiguous().clone() for x in state]
+    dense = [None if x is None else _not_of_16_bits(x).contiguous().clone() for x in state]
     update(*([] if x is None else [x] for x in dense), **options)
     for at, (given, made) in enumerate(zip(state, dense, strict=True)):
         if at != _GRADIENT and given is not None and made is not None:
             given.copy_(made)
+
+
+def _not_of_16_bits(x: Tensor) -> Tensor:
+    return x.float() if x.element_size() == 2 else x
 
 
 def _sgd(self: Tensor, grad: Tensor, **options: Any) -> Tensor:

@@ -10,14 +10,17 @@ import atexit
 import os
 import sys
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
-from typing import NoReturn
+from typing import Any, NoReturn
+
+import torch
 
 from driver.capture.format import HOST_READ
-from driver.torch_device.observers import OBSERVERS, Finish, RowRun
+from driver.torch_device.observers import OBSERVERS, Finish, FinishWhole, RowRun
 from driver.torch_device.origins import Origin, Origins
 
 CAPSULES = Path("npu_check")
@@ -47,7 +50,10 @@ class CheckReport:
     call, an op on the CPU, a conversion by the host."""
     decomposed: Counter[str] = field(default_factory=Counter)
     """Ops without a row, and how often: the smaller ones that they are made of were judged."""
-
+    whole: Counter[str] = field(default_factory=Counter)
+    """Of those, the elements that were compared with CPU torch besides."""
+    refused_by_cpu: Counter[str] = field(default_factory=Counter)
+    """Of those, the calls that CPU torch answers with an error."""
     reference_outside_bound: Counter[str] = field(default_factory=Counter)
     """Ops of which CPU torch's own answer is outside its bound, and the NPU's is not."""
 
@@ -66,6 +72,7 @@ class CheckReport:
             text += f"; {self.unbounded} elements without a bound"
         counted = {
             "judged by their smaller ops": self.decomposed,
+            "refused by CPU torch": self.refused_by_cpu,
             "not judged": self.not_judged,
             "where CPU torch is outside its bound": self.reference_outside_bound,
         }
@@ -119,10 +126,13 @@ class Check:
         with self.lock:
             self.report.not_judged[what] += 1
 
-    def decomposed(self, op: str) -> None:
+    def take_apart(
+        self, op: torch._ops.OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> FinishWhole:
         """See Observer."""
-        with self.lock:
-            self.report.decomposed[op] += 1
+        from driver.torch_device.whole_ops import WholeOp  # noqa: PLC0415 (see above)
+
+        return WholeOp(self, op, args, kwargs).judge
 
     def refuse(self, text: str) -> NoReturn:
         """WrongResult, which the report keeps."""

@@ -63,6 +63,28 @@ def eye(n: int, *sizes: int, **kwargs: Any) -> Tensor:
     return made
 
 
+def linspace(start: float, end: float, steps: int, **kwargs: Any) -> Tensor:
+    """Integers are a table, which the host makes: fp32 does not hold those beyond 2²⁴."""
+    dtype = kwargs.get("dtype") or torch.get_default_dtype()
+    if dtype.is_floating_point or dtype.is_complex:
+        made: Tensor = torch._refs.linspace(start, end, steps, **kwargs)
+        return made
+    return torch.linspace(start, end, steps, dtype=dtype).to(kwargs.get("device"))
+
+
+def kaiser_window(*args: Any, device: torch.device | None = None, **kwargs: Any) -> Tensor:
+    """A window is a table of numbers, which the host makes."""
+    return torch.kaiser_window(*args, dtype=kwargs.get("dtype")).to(device)
+
+
+def threshold(self: Tensor, threshold: float, value: float) -> Tensor:
+    """`value` where the element is not above a threshold, of integers in their own type; NaN
+    stays."""
+    if _is_whole(self):
+        threshold, value = int(threshold), int(value)
+    return torch.where(self <= threshold, value, self)
+
+
 def _wide(x: Tensor) -> Tensor:
     """In fp32, if it is in a shorter floating-point type."""
     return x.float() if x.is_floating_point() else x
@@ -177,7 +199,11 @@ OF_TWO_NUMBERS = frozenset(
 )
 """Ops whose definition takes operands of one type, on one device."""
 
-COMPUTED_IN_FP32 = IN_FP32 | {"aten.addbmm.default", "aten.addr.default"}
+COMPUTED_IN_FP32 = IN_FP32 | {
+    *("aten.addbmm.default", "aten.addr.default", "aten.mish_backward.default"),
+    *("aten._weight_norm_interface.default", "aten._weight_norm_interface_backward.default"),
+    *("aten.scatter_reduce.two", "aten.index_reduce.default"),
+}
 """Formulas that take nothing of float64."""
 
 DEFINITIONS: dict[str, Callable[..., Any]] = {
@@ -186,6 +212,9 @@ DEFINITIONS: dict[str, Callable[..., Any]] = {
     "aten.addr.default": addr,
     "aten.eye.default": eye,
     "aten.eye.m": eye,
+    "aten.linspace.default": linspace,
+    **{f"aten.kaiser_window.{form}": kaiser_window for form in ("default", "periodic", "beta")},
+    "aten.threshold.default": threshold,
     "aten.fmax.default": fmax,
     "aten.fmin.default": fmin,
     "aten.repeat_interleave.Tensor": repeat_interleave,

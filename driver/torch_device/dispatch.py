@@ -28,7 +28,7 @@ from driver.torch_device.definitions import (
     OF_TWO_NUMBERS,
 )
 from driver.torch_device.fallback import is_allowed, registered_name, run_on_cpu
-from driver.torch_device.formulas.integers import in_common_type
+from driver.torch_device.formulas.integers import in_common_type, numbers_in_int64
 from driver.torch_device.hardware import view_of
 from driver.torch_device.index_arguments import (
     CLASSES,
@@ -37,7 +37,7 @@ from driver.torch_device.index_arguments import (
     indices_on_the_device,
     masks_as_places,
 )
-from driver.torch_device.observers import begin, decomposed
+from driver.torch_device.observers import OBSERVERS, begin, take_apart
 from driver.torch_device.origins import place
 from driver.torch_device.overloads import (
     ArrivingOp,
@@ -81,6 +81,7 @@ def dispatch(op: Overload, *args: Any, **kwargs: Any) -> Any:
 
 def _dispatch(op: Overload, *args: Any, **kwargs: Any) -> Any:
     arrived = arriving(op)
+    args = numbers_in_int64(args)
     if arrived.row in INDEXED or arrived.name == _INDEX_GRADIENT:
         args = tuple(indices_on_the_device(args))
     elif arrived.row in CLASSES:
@@ -338,6 +339,8 @@ def _by_smaller_ops(arrived: ArrivingOp, args: Sequence[Any], kwargs: Mapping[st
         named |= {"dtype": outs[0].dtype, "device": outs[0].device}
     if name in OF_TWO_NUMBERS:
         args = in_common_type(*args)
+    outermost = not _WITHIN.calls
+    finish = take_apart(plain or op, args, named) if outermost and OBSERVERS else None
     _WITHIN.calls.append(kind)
     try:
         made = instead(*args, **named)
@@ -347,8 +350,8 @@ def _by_smaller_ops(arrived: ArrivingOp, args: Sequence[Any], kwargs: Mapping[st
         raise UnsupportedOp(
             str(op), "arguments", call_text(op, args, kwargs), "ones that torch defines"
         )
-    if not _WITHIN.calls:
-        decomposed(str(plain or op))
+    if finish is not None:
+        finish(made)
     if not outs:
         return made
     for out, fresh in zip(outs, made if isinstance(made, tuple) else (made,), strict=True):

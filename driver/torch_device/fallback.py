@@ -102,6 +102,8 @@ def run_on_cpu(
 
     A random op draws from the CPU's generator.
     """
+    if not torch._C._dispatch_has_computed_kernel_for_dispatch_key(op._name, "CPU"):
+        raise NotImplementedError(f"npu: {op} has no kernel on the CPU either: {reason}")
     if str(op) not in _ran:
         warnings.warn(f"npu: {op} runs on the CPU: {reason}", RuntimeWarning, stacklevel=2)
     _ran[str(op)] += 1

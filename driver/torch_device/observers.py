@@ -18,6 +18,8 @@ from driver.torch_device import debug
 Results = Sequence[torch.Tensor | None]
 Finish = Callable[[], None]
 """To be called once the row has run."""
+FinishWhole = Callable[[Any], None]
+"""To be called with what the smaller ops made."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +46,11 @@ class Observer(Protocol):
         """Values changed by something else than a row: `what` computed them, on the host."""
         ...
 
-    def decomposed(self, op: str) -> None:
-        """An op without a row has run as smaller ones, whose rows were seen."""
+    def take_apart(
+        self, op: torch._ops.OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> FinishWhole | None:
+        """An op without a row is about to run as smaller ones, whose rows are seen. None when the
+        end of it is of no interest."""
         ...
 
 
@@ -84,7 +89,16 @@ def not_seen(what: str) -> None:
         observer.not_seen(what)
 
 
-def decomposed(op: str) -> None:
-    """Tell the observers of an op that ran as smaller ones."""
-    for observer in OBSERVERS:
-        observer.decomposed(op)
+def take_apart(
+    op: torch._ops.OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> FinishWhole:
+    """Before an op runs as smaller ones."""
+    wanted = [
+        finish for one in OBSERVERS if (finish := one.take_apart(op, args, kwargs)) is not None
+    ]
+
+    def finish_all(made: Any) -> None:
+        for finish in wanted:
+            finish(made)
+
+    return finish_all

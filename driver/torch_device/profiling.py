@@ -7,6 +7,8 @@ Light, as every process that imports torch has it.
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import torch
 
@@ -44,7 +46,9 @@ class _ProfiledOps:
     def not_seen(self, what: str) -> None:
         """See Observer: not an op of the device."""
 
-    def decomposed(self, op: str) -> None:
+    def take_apart(
+        self, op: torch._ops.OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> None:
         """See Observer: the smaller ops have their own times."""
 
 

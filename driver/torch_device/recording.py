@@ -128,7 +128,9 @@ class Capture:
         with self._lock:
             self.report.not_recorded[what] += 1
 
-    def decomposed(self, op: str) -> None:
+    def take_apart(
+        self, op: torch._ops.OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> None:
         """See Observer: the smaller ops are recorded."""
 
     # ------------------------------------------------------------------ one row

@@ -258,7 +258,28 @@ def _require_chance(p: float = 0.5, train: bool | None = True, **_: Any) -> None
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
 
 
+def _require_finite(self: torch.Tensor, min: float = 0, max: float = 0, **_: Any) -> None:
+    """Of a histogram without a range: that of the elements, which the host reads."""
+    if min == max and self.numel() and not bool(self.isfinite().all()):
+        low, high = (x.item() for x in torch.aminmax(self))
+        raise RuntimeError(f"torch.histc: range of [{low}, {high}] is not finite")
+
+
+def _require_places(self: torch.Tensor, dim: int, index: torch.Tensor, **_: Any) -> None:
+    """An index of a dimension without places is wrong, whatever it is."""
+    if self.dim() and index.numel() and not self.shape[dim]:
+        raise RuntimeError(f"index out of bounds for dimension {dim % self.dim()} with size 0")
+
+
 _REQUIREMENTS: dict[str, Callable[..., None]] = {
+    "histc.default": _require_finite,
+    **dict.fromkeys(
+        (
+            *("scatter.src", "scatter.value", "scatter.reduce", "scatter.value_reduce"),
+            *("scatter_add.default", "scatter_reduce.two", "gather.default"),
+        ),
+        _require_places,
+    ),
     **dict.fromkeys(("masked_fill.Scalar", "masked_fill.Tensor"), _require_mask),
     "_cdist_forward.default": _require_order,
     "addmm.default": _require_addend,

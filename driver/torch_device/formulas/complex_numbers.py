@@ -12,6 +12,7 @@ from typing import Any, cast
 import torch
 
 from driver.torch_device.formulas import integers
+from driver.torch_device.formulas.unsupported_dtypes import promoted
 
 Tensor = torch.Tensor
 Operand = Tensor | complex
@@ -35,10 +36,7 @@ def joined(real: Tensor, imag: Tensor, dtype: torch.dtype = torch.complex64) -> 
 
 def _type_of(*values: Operand) -> torch.dtype | None:
     """The complex type of a result; None when it is not one that has parts of ours."""
-    dtypes = [x.dtype for x in values if isinstance(x, Tensor)]
-    found = dtypes[0]
-    for dtype in dtypes[1:]:
-        found = torch.promote_types(found, dtype)
+    found = promoted([x for x in values if isinstance(x, Tensor)])
     if any(isinstance(x, complex) for x in values) and not found.is_complex:
         found = torch.complex64
     return found if found in _PARTS else None

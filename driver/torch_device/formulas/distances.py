@@ -17,7 +17,7 @@ def _norm(difference: Tensor, p: float) -> Tensor:
     """The p-norm along the last dimension."""
     size = difference.abs()
     if p == 0:
-        return (size != 0).sum(-1).to(difference.dtype)
+        return size.ceil().clamp(max=1).sum(-1)  # NaN stays
     if p == 1:
         return size.sum(-1)
     if p == 2:
@@ -49,7 +49,10 @@ def cdist_forward(x1: Tensor, x2: Tensor, p: float, compute_mode: int | None) ->
 
 def cdist_backward(grad: Tensor, x1: Tensor, x2: Tensor, p: float, cdist: Tensor) -> Tensor:
     """The gradient of x1."""
-    slope = _norm_gradient(x1.unsqueeze(-2) - x2.unsqueeze(-3), cdist, p)
+    difference = x1.unsqueeze(-2) - x2.unsqueeze(-3)
+    if not difference.numel():
+        return torch.zeros_like(x1)
+    slope = _norm_gradient(difference, cdist, p)
     return (grad.unsqueeze(-1) * slope).sum(-2)
 
 

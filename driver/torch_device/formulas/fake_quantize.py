@@ -17,6 +17,8 @@ def _on_grid(
 ) -> tuple[Tensor, Tensor]:
     """The product with the reciprocal of the scale, as torch has it, not the quotient."""
     places = torch.round(x.float() * scale.float().reciprocal()) + zero_point.float()
+    # torch makes the least integer of NaN
+    places = torch.where(places.isnan(), limits[0] - 1, places)
     inside = (places >= limits[0]) & (places <= limits[1])
     made = (places.clamp(*limits) - zero_point.float()) * scale.float()
     return made.to(x.dtype), inside

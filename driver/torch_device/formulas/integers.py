@@ -21,6 +21,25 @@ def _are_whole(*operands: Tensor) -> bool:
     return not any(x.is_floating_point() or x.is_complex() for x in operands)
 
 
+def numbers_in_int64(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The arguments of an op, with an integer that int64 does not hold as a float beside floats,
+    else wrapped, as torch wraps it."""
+    if not any(type(value) is int and value > _INT64_MAX for value in args):
+        return args
+    tensors = [x for x in args if isinstance(x, Tensor)]
+    beside_floats = any(x.is_floating_point() or x.is_complex() for x in tensors)
+
+    def held(value: Any) -> Any:
+        if type(value) is not int or value <= _INT64_MAX:
+            return value
+        return float(value) if beside_floats else value - 2**64
+
+    return tuple(held(value) for value in args)
+
+
+_INT64_MAX = 2**63 - 1
+
+
 def in_common_type(*operands: Any) -> list[Any]:
     """Tensors in the type that torch computes in, which may round integers beside 16 bits, on one
     device: a CPU tensor without dimensions counts as a number. Numbers stay as they are."""

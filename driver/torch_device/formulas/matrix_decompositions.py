@@ -27,8 +27,10 @@ def geqrf(self: Tensor) -> tuple[Tensor, Tensor]:
     tau = torch.zeros(batch, steps, device=self.device)
     for k in range(steps):
         head, below = found[:, k, k].clone(), found[:, k + 1 :, k]
-        rest = (below * below).sum(1)
-        norm = (head * head + rest).sqrt()
+        size = _size(found[:, k:, k], 1)
+        small_head, small_below = head / size, below / size[:, None]
+        rest = (small_below * small_below).sum(1)
+        norm = (small_head * small_head + rest).sqrt() * size
         beta = torch.where(head < 0, norm, -norm)
         flat_column = rest == 0
         beta = torch.where(flat_column, head, beta)
@@ -39,6 +41,18 @@ def geqrf(self: Tensor) -> tuple[Tensor, Tensor]:
         tau[:, k] = factor
         _reflect(found[:, k:, k + 1 :], reflector, factor)
     return found.reshape(self.shape), tau.reshape(*self.shape[:-2], steps)
+
+
+def _size(matrix: Tensor, *dims: int) -> Tensor:
+    """What to divide numbers by before they are squared: the largest of `dims` where its square
+    might leave fp32, else 1, which rounds nothing."""
+    largest = matrix.abs().amax(dims)
+    squarable = (largest > _SQUARABLE[0]) & (largest < _SQUARABLE[1])
+    return torch.where(squarable | (largest == 0) | ~largest.isfinite(), 1.0, largest)
+
+
+_SQUARABLE = 2.0**-40, 2.0**40
+"""Sizes of numbers whose squares, and sums of them, are numbers with all bits."""
 
 
 def _reflect(rows: Tensor, reflector: Tensor, factor: Tensor) -> None:
@@ -190,8 +204,11 @@ def svd(
         if not compute_uv:
             return V, S, Uh
         return transposed(Uh), S, transposed(V)
-    found, V = _orthogonal_columns(flat(A))
+    given = flat(A)
+    size = _size(given, 1, 2)[:, None] if given.numel() else given.new_ones(given.shape[0], 1)
+    found, V = _orthogonal_columns(given / size[..., None])
     S, order = (found * found).sum(1).sqrt().sort(-1, descending=True)
+    S = S * size
     lead = A.shape[:-2]
     if not compute_uv:
         return A.new_empty(0), S.reshape(*lead, columns), A.new_empty(0)
@@ -247,16 +264,22 @@ def matrix_exp(self: Tensor) -> Tensor:
     checked("aten.linalg_matrix_exp.default", self)
     if not self.numel():
         return self.clone()
-    norm = float(self.abs().sum(-1).max())
-    squares = max(0, math.ceil(math.log2(norm)) - 1) if math.isfinite(norm) and norm else 0
-    scaled = self * 2.0**-squares
-    unit = torch.eye(self.shape[-1], device=self.device).expand(self.shape)
+    matrices = flat(self)
+    norms = matrices.abs().sum(-1).amax(-1).tolist()
+    squares = [
+        max(0, math.ceil(math.log2(norm)) - 1) if math.isfinite(norm) and norm else 0
+        for norm in norms
+    ]
+    factors = torch.tensor([2.0**-count for count in squares], device=self.device)
+    scaled = matrices * factors[:, None, None]
+    unit = torch.eye(self.shape[-1], device=self.device).expand(matrices.shape)
     found = unit
     for order in range(_TERMS, 0, -1):
         found = unit + scaled @ found * (1.0 / order)
-    for _ in range(squares):
-        found = found @ found
-    return found
+    for done in range(max(squares)):
+        open_ = torch.tensor([count > done for count in squares], device=self.device)
+        found = torch.where(open_[:, None, None], found @ found, found)
+    return found.reshape(self.shape)
 
 
 _TERMS = 18

@@ -209,6 +209,11 @@ def nanmedian(self: Tensor) -> Tensor:
     return nanmedian_dim(self.reshape(-1), 0)[0]
 
 
+def _are_equal(x: Tensor, y: Tensor) -> Tensor:
+    """As a sort has it: NaN equals NaN."""
+    return (x == y) | (x.isnan() & y.isnan()) if x.is_floating_point() else x == y
+
+
 def mode(self: Tensor, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
     """The most frequent value, the least of equally frequent ones, and its last place."""
     if not self.dim():
@@ -220,10 +225,10 @@ def mode(self: Tensor, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Te
             "aten.mode.default", "self", tuple(self.shape), f"at most {_MOST_PAIRS} pairs"
         )
     ordered = rows.sort(-1).values
-    counts = (ordered[..., :, None] == ordered[..., None, :]).sum(-1)
+    counts = _are_equal(ordered[..., :, None], ordered[..., None, :]).sum(-1)
     value = ordered.gather(-1, counts.argmax(-1, keepdim=True))
     numbers = torch.arange(size, device=self.device)
-    place = torch.where(rows == value, numbers, 0).amax(-1, keepdim=True)
+    place = torch.where(_are_equal(rows, value), numbers, 0).amax(-1, keepdim=True)
     found = value.movedim(-1, dim), place.movedim(-1, dim)
     return found if keepdim else (found[0].squeeze(dim), found[1].squeeze(dim))
 

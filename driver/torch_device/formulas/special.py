@@ -132,7 +132,7 @@ def frexp(self: Tensor) -> tuple[Tensor, Tensor]:
 
 def ldexp(self: Tensor, other: Tensor) -> Tensor:
     """x·2^n, also where 2^n alone has no number; rounded once."""
-    if other.is_floating_point():
+    if other.is_floating_point() or self.is_complex():
         return self * torch.pow(2.0, other)
     mantissa, exponent = frexp(floating(self))
     power = (other.long().clamp(-_FAR, _FAR) + exponent).clamp(-2 * _STEP, 2 * _STEP)

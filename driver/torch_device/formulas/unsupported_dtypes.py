@@ -58,7 +58,7 @@ def _as_words(value: Any, dtype: torch.dtype) -> Any:
     return value.to(dtype).resolve_conj().resolve_neg().view(WORDS[dtype])
 
 
-def _promoted(data: list[Tensor]) -> torch.dtype:
+def promoted(data: list[Tensor]) -> torch.dtype:
     """The type of all together: tensors without dimensions count less, as torch has it."""
     kinds: list[torch.dtype] = []
     for group in ([x for x in data if x.dim()], [x for x in data if not x.dim()]):
@@ -87,7 +87,7 @@ def _move(
     **kwargs: Any,
 ) -> Any:
     data = [x for place in places for x in _data(args[place])]
-    first = _promoted(data)
+    first = promoted(data)
     written = op._schema.is_mutable
     if first in NPU_TYPES and not written and any(x.dtype in WORDS for x in data):
         given = [_of_type(x, first) if at in places else x for at, x in enumerate(args)]
