@@ -25,7 +25,18 @@ _FLOATS = (
         "logaddexp2",
     ),
     *("hypot", "igamma", "igammac", "frac", "frexp", "std", "var", "std_mean", "var_mean"),
-    *("silu", "mish", "gelu", "hardsigmoid", "hardshrink", "softshrink", "softplus", "renorm"),
+    *(
+        "elu",
+        "leaky_relu",
+        "silu",
+        "mish",
+        "gelu",
+        "hardsigmoid",
+        "hardshrink",
+        "softshrink",
+        "softplus",
+        "renorm",
+    ),
     *("nll_loss_forward", "nll_loss2d_forward", "multi_margin_loss", "_cdist_forward"),
     *("multilabel_margin_loss_forward", "grid_sampler_2d", "grid_sampler_3d", "multinomial"),
     *("adaptive_avg_pool2d", "_adaptive_avg_pool2d", "_adaptive_avg_pool3d", "normal"),
@@ -265,6 +276,22 @@ def _require_finite(self: torch.Tensor, min: float = 0, max: float = 0, **_: Any
         raise RuntimeError(f"torch.histc: range of [{low}, {high}] is not finite")
 
 
+def _require_whole_range(to: int | None = None, **given: Any) -> None:
+    """Of whole numbers; `from` is a word of Python's."""
+    begin = given.get("from", 0)
+    if to is not None and begin >= to:
+        raise RuntimeError(
+            f"random_ expects 'from' to be less than 'to', but got from={begin} >= to={to}"
+        )
+
+
+def _require_elements(self: torch.Tensor, dim: int, **_: Any) -> None:
+    if self.dim() and not self.shape[dim]:
+        raise IndexError(
+            f"median(): Expected reduction dim {dim % self.dim()} to have non-zero size."
+        )
+
+
 def _require_places(self: torch.Tensor, dim: int, index: torch.Tensor, **_: Any) -> None:
     """An index of a dimension without places is wrong, whatever it is."""
     if self.dim() and index.numel() and not self.shape[dim]:
@@ -273,6 +300,8 @@ def _require_places(self: torch.Tensor, dim: int, index: torch.Tensor, **_: Any)
 
 _REQUIREMENTS: dict[str, Callable[..., None]] = {
     "histc.default": _require_finite,
+    "median.dim": _require_elements,
+    **dict.fromkeys(("random.from", "random.to"), _require_whole_range),
     **dict.fromkeys(
         (
             *("scatter.src", "scatter.value", "scatter.reduce", "scatter.value_reduce"),
@@ -317,6 +346,6 @@ def _require_converted(base: str, given: Mapping[str, Any]) -> None:
     if base in _IN_FP32 and dtype in _UNCHECKED:
         dtype = torch.float32
     for number in numbers:
-        if isinstance(number, bool | int | float):
+        if isinstance(number, bool | int | float | complex):
             negated = base in _NEGATED and not isinstance(number, bool)
             torch.empty(2, dtype=dtype).fill_(-number if negated else number)  # which raises
