@@ -46,6 +46,7 @@ INT4: Final = ("ops", "--filter", "int4_mm")
 POOLS: Final = ("ops", "--filter", "pool2d")
 PRODUCTS: Final = ("ops", "--filter", "convolution")
 """Convolutions: products of windows, each judged on its own."""
+CONVERSIONS: Final = ("ops", "--filter", "aten._to_copy.")
 TABLES: Final = ("ops", "--filter", "aten.tanh.")
 
 UNITS: Final = ("units",)

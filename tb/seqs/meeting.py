@@ -35,6 +35,8 @@ _APART = 2 * LINE_BYTES
 """Alignment of all places: the second line of what describes an operand has an odd number."""
 _BROUGHT_BYTES = 1024
 """What the COPY writes at least; so much room is behind every place."""
+_LAST_BYTES = 28
+"""Of a line, from the first stride of a descriptor on."""
 _ELEMENTS = 240
 _ROWS, _DEPTH, _COLUMNS = 16, 40, 32
 _LOG2_GROUP = 3
@@ -66,7 +68,7 @@ class _Used:
     arena: Arena
     operands: list[range] = field(default_factory=list)
     lines: list[range] = field(default_factory=list)
-    """Of descriptors, lists, windows and images."""
+    """Of descriptors, lists, windows and images; and the last words of each alone."""
 
     def place(self, size_bytes: int) -> int:
         address = self.arena.place(size_bytes, _APART)
@@ -98,7 +100,9 @@ class _Used:
         address = self.place(len(words))
         self.arena.contents.append((address, words))
         ends = range(address, address + len(words), LINE_BYTES)
-        self.lines += [range(line, line + LINE_BYTES) for line in ends]
+        for line in ends:
+            last = line + LINE_BYTES
+            self.lines += [range(line, last), range(last - _LAST_BYTES, last)]
         return address
 
 

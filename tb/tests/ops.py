@@ -7,7 +7,7 @@ All samples run on the cmodel in tests/test_op_samples.py; here the RTL has to g
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import count
 
@@ -45,16 +45,29 @@ def cases(spec: RunSpec, config: HwConfig) -> Iterator[Entry]:
 
 
 def _chosen(every: list[SampleCall], seed: int) -> Iterator[SampleCall]:
-    """Of each type a variant, then one with special values: the next one for the next type, and for
-    the next seed."""
-    kinds = list(dict.fromkeys(variant.dtype for variant in every))
-    for turn, kind in enumerate(kinds):
-        own = [v for v in every if v.dtype == kind and v.name not in _EMPTY and not _is_empty(v)]
-        if own:
-            yield own[(turn + seed - 1) % len(own)]
+    """Of each type, and each type that a result is asked for in, a variant, then one with special
+    values: the next one for the next type, and for the next seed."""
+    full = [v for v in every if v.name not in _EMPTY and not _is_empty(v)]
+    for turn, own in enumerate(_grouped(full, lambda v: (v.dtype, _asked_for(v)))):
+        yield own[(turn + seed - 1) % len(own)]
     special = [variant for variant in every if variant.name == "special"]
-    if special:
-        yield special[(seed - 1) % len(special)]
+    for own in _grouped(special, lambda v: (v.dtype, _asked_for(v)) if _asked_for(v) else None):
+        yield own[(seed - 1) % len(own)]
+
+
+def _asked_for(variant: SampleCall) -> object:
+    """The type of the result, where the call says it."""
+    return variant.sample.kwargs.get("dtype")
+
+
+def _grouped(
+    variants: list[SampleCall], kind: Callable[[SampleCall], object]
+) -> Iterator[list[SampleCall]]:
+    """Those of each kind, in the order of the first ones."""
+    groups: dict[object, list[SampleCall]] = {}
+    for variant in variants:
+        groups.setdefault(kind(variant), []).append(variant)
+    yield from groups.values()
 
 
 def _is_empty(variant: SampleCall) -> bool:

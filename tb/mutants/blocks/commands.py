@@ -115,6 +115,15 @@ COMMANDS: Final[Mapping[str, PlantedMutant]] = {
             "line_valid_i && unfinished_i[s] && !line_addr_i[0]",
         ),
     ),
+    "hazard-line-end": PlantedMutant(
+        _HAZARD,
+        MEETINGS,
+        Mutant(
+            "npu_hazard.sv",
+            "line_last  = «line_first | OffsetW'(LINE_BYTES - 1)»;",
+            "line_first",
+        ),
+    ),
     # commands begin or end out of order
     "order-record-queue": PlantedMutant(
         _ORDER,

@@ -10,6 +10,7 @@ from tb.mutants.expression import Mutant
 from tb.mutants.planted import PlantedMutant
 from tb.mutants.runs import (
     BUS_ERRORS,
+    CONVERSIONS,
     INT4,
     OPERANDS,
     POOLS,
@@ -28,6 +29,7 @@ _OPERANDS: Final = "operands of the engines"
 _INT4_WEIGHTS: Final = "weights of four bits"
 _TABLE: Final = "tables"
 _STRIDES: Final = "strided sources"
+_CONVERSION: Final = "conversions"
 
 ENGINES: Final[Mapping[str, PlantedMutant]] = {
     # windows
@@ -150,6 +152,26 @@ ENGINES: Final[Mapping[str, PlantedMutant]] = {
             "operand.is_dst && which != CMD_DST2",
             "WritesItsResults",
         ),
+    ),
+    # fp32 to shorter types
+    "convert-bf16": PlantedMutant(
+        _CONVERSION,
+        CONVERSIONS,
+        Mutant(
+            "npu_fp_pkg.sv", "value[15] && (value[16] || «value[14:0] != 0»)", "value[14:1] != 0"
+        ),
+    ),
+    "convert-fp16": PlantedMutant(
+        _CONVERSION,
+        CONVERSIONS,
+        Mutant(
+            "npu_fp_pkg.sv", "value[12] && (value[13] || «value[11:0] != 0»)", "value[11:1] != 0"
+        ),
+    ),
+    "convert-bf16-even": PlantedMutant(
+        _CONVERSION,
+        CONVERSIONS,
+        Mutant("npu_fp_pkg.sv", "value[15] && («value[16]» ||", "1'b1"),
     ),
     # weights of four bits
     "int4-sign": PlantedMutant(

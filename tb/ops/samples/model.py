@@ -204,9 +204,14 @@ VALUES: dict[str, Values] = {
 
 
 def specials(shape: tuple[int, ...], dtype: torch.dtype, generator: Generator) -> Tensor:
-    """Zeros, ones, halves, subnormals, the largest numbers, infinities and NaN of both signs."""
+    """Zeros, ones, halves, subnormals, the largest numbers, infinities and NaN of both signs; of
+    fp32 also what lies halfway between two neighbours of bf16 and of fp16, and next to that."""
     info = torch.finfo(dtype)
     tame = [0.0, 0.5, 1.0, 1.5, 2.0, 2.5, info.eps, info.max, info.tiny, info.tiny / 4, 88.0, 710.0]
+    if dtype == torch.float32:
+        steps = [torch.finfo(short).eps for short in (torch.bfloat16, torch.float16)]
+        halfway = [1 + odd * step / 2 for step in steps for odd in (1, 3)]
+        tame += [middle + off for middle in halfway for off in (0, info.eps, -info.eps)]
     table = torch.tensor(
         [sign * x for x in (*tame, float("inf"), float("nan")) for sign in (1, -1)],
         dtype=torch.float64,
