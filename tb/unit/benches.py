@@ -81,9 +81,11 @@ class BlockBench:
         return size
 
     def top_level(self, name: str) -> tuple[Path, ...]:
-        """The SystemVerilog of the bench; its top level, last, is named as its file."""
+        """The SystemVerilog of the bench and its lint waivers; its top level, last, is named as its
+        file."""
         if not self.readers:
-            return (_FOLDER / name / f"{name}_bench.sv",)
+            own = _FOLDER / name
+            return (*sorted(own.glob("*.vlt")), own / f"{name}_bench.sv")
         return (_FOLDER / (self.engine or name) / "bench_engine.sv", _MEMORY / "engine_bench.sv")
 
 

@@ -60,6 +60,28 @@ CTRL: tuple[Mutant, ...] = (
         "rst_ni ? 512'(counts_q.result_stall) << 192 : 512'd0",
         "clear leaves",
     ),
+    # numbers that no run reaches
+    Mutant(
+        "npu_perf_counters.sv",
+        "rst_ni ? «counts_q.cycle + 64'd1» :",
+        "64'(32'(counts_q.cycle + 64'd1))",
+        "started in cycle",
+    ),
+    Mutant(
+        "npu_perf_counters.sv",
+        "counts_d.read_beats    += «64'd1»;",
+        "64'd1 - (64'(counts_q.read_beats[23:0] == '1) << 24)",
+        "counters of events",
+    ),
+    Mutant(
+        "npu_cmd_table.sv", "next_seq_q <= «next_seq_q + 32'd1»;", "32'(16'(next_seq_q + 32'd1))"
+    ),
+    Mutant(
+        "npu_cmd_retire.sv",
+        "completed_q[queue_q] <= «completed_q[queue_q] + 32'd1»;",
+        "32'(24'(completed_q[queue_q] + 32'd1))",
+        "completed",
+    ),
     # counters per engine
     Mutant(
         "npu_cmd_front.sv",

@@ -18,6 +18,11 @@ module ctrl_bench
   input  logic                       rst_ni,
   input  logic                       changed_i,
 
+  // Rising: so many commands have been completed in each queue, and each counter is there.
+  input  logic                       age_i,
+  input  logic [31:0]                age_commands_i,
+  input  logic [63:0]                age_count_i,
+
   input  logic                       s_axil_awvalid_i,
   output logic                       s_axil_awready_o,
   input  logic [15:0]                s_axil_awaddr_i,
@@ -155,4 +160,11 @@ module ctrl_bench
     .rd_beat_i(rd_beat), .wr_beat_i(wr_beat), .engine_rd_beat_i(engine_rd_beat),
     .engine_wr_beat_i(engine_wr_beat)
   );
+
+  always @(posedge age_i) begin
+    u_ctrl.u_csr_wrap.u_perf_counters.counts_q <= {($bits(perf_counts_t) / 64){age_count_i}};
+    u_ctrl.u_cmd_inflight.u_retire.completed_q <= {QUEUES{age_commands_i}};
+    u_ctrl.u_cmd_inflight.gen_queue[0].u_table.next_seq_q <= age_commands_i;
+    u_ctrl.u_cmd_inflight.gen_queue[1].u_table.next_seq_q <= age_commands_i;
+  end
 endmodule

@@ -31,7 +31,7 @@ constexpr unsigned kStallPercents[] = {0, 25, 50, 75};
 class Device {
  public:
   explicit Device(uint64_t seed) : random(seed), host_(seed ^ 0x5A5A) {
-    top.clk_i = top.rst_ni = top.changed_i = top.info_changed_i = 0;
+    top.clk_i = top.rst_ni = top.changed_i = top.info_changed_i = top.age_i = 0;
     top.eval();  // the first: runs what is initial
     take_info(0);
     top.s_axil_awvalid_i = top.s_axil_wvalid_i = top.s_axil_bready_i = 0;
@@ -95,7 +95,20 @@ class Device {
   }
 
   // The number of this cycle in the device, which counts from its reset.
-  uint64_t device_cycle() const { return cycle - kResetCycles; }
+  uint64_t device_cycle() const { return cycle - kResetCycles + age_; }
+
+  // An idle device has completed so many commands in each queue, and its counters are there.
+  void grow_old(uint32_t commands, uint64_t count) {
+    top.age_commands_i = commands;
+    top.age_count_i = count;
+    top.clk_i = 0;
+    top.age_i = 1;
+    top.eval();
+    top.age_i = 0;
+    top.eval();
+    age_ += count - device_cycle();
+    total = {count, count, count, count, count};
+  }
 
   // Ticks until it is so.
   template <typename Condition>
@@ -374,6 +387,7 @@ class Device {
     ++soft_resets;
   }
 
+  uint64_t age_ = 0;  // what CYCLE is ahead of the cycles since reset
   std::deque<Read> reads_;
   uint64_t write_addr_ = 0, write_bytes_ = 0, write_due_ = 0;
   bool write_error_ = false;

@@ -16,7 +16,7 @@ struct EngineRun {
 // for.
 inline void compare_record(const Completion& record, uint32_t first, size_t i, uint32_t opcode,
                            ErrorCode error, const EngineRun& run) {
-  check(record.seq == first + i && record.opcode == opcode, "record %zu", i);
+  check(record.seq == uint32_t(first + i) && record.opcode == opcode, "record %zu", i);
   check(record.status == uint32_t(error), "record %zu: status %u, expected %u", i, record.status,
         uint32_t(error));
   if (run.dispatched) {  // the channel's register lies between start and engine
