@@ -59,6 +59,16 @@ class HangingDevice(ModelDevice):
         return StopReason.CYCLES
 
 
+class SlowDevice(HangingDevice):
+    """Its counter of beats goes on."""
+
+    beats = 0
+
+    def read_csr(self, offset: int) -> int:
+        self.beats += offset == csr.READ_BEATS_LO
+        return self.beats if offset == csr.READ_BEATS_LO else super().read_csr(offset)
+
+
 class StuckIrq(ModelDevice):
     """irq is high although no command ends."""
 
@@ -212,6 +222,12 @@ def test_a_device_that_hangs_is_a_mismatch_that_says_how_far_it_came() -> None:
     hung = r"hung: no interrupt in 200000 cycles, \d+ of \d+ commands completed, state [A-Z]+"
     with pytest.raises(Mismatch, match=hung):
         on_backend(_overlap.FailsInTheMiddle)(CONFIG, 1, HangingDevice(CONFIG), 1.0).execute()
+
+
+def test_a_device_that_goes_on_is_too_slow_and_does_not_hang() -> None:
+    slow = r"too slow, for data still moves: no interrupt in 200000 cycles, \d+ of"
+    with pytest.raises(Mismatch, match=slow):
+        on_backend(_overlap.FailsInTheMiddle)(CONFIG, 1, SlowDevice(CONFIG), 1.0).execute()
 
 
 def test_a_simulator_that_stands_still_is_no_verdict() -> None:

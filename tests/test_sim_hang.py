@@ -48,7 +48,7 @@ def test_what_a_device_waits_for_is_named() -> None:
         start_copy(backend, 0x10_0000, 0x1000_0000, 1)
         with pytest.raises(DeviceHung) as caught:
             backend.wait_interrupt(600)
-        assert caught.value.standstill.ports == ("m_axi: 1 open reads, 1 open writes",)
+        assert caught.value.standstill.ports == ("m_axi: 1 open read, 1 open write",)
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_what_a_device_waits_for_is_named() -> None:
             (0b00110, 2, 1 << 16),
             (
                 "s_axil: W offered and not accepted, B offered and not accepted, 2 open reads",
-                "s_axi: 1 open writes",
+                "s_axi: 1 open write",
             ),
         ),
     ],

@@ -24,10 +24,9 @@ def describe(waiting: int, open_reads: int, open_writes: int) -> tuple[str, ...]
         reads, writes = (
             word >> index * _COUNT_BITS & _COUNT_MASK for word in (open_reads, open_writes)
         )
-        if reads:
-            parts.append(f"{reads} open reads")
-        if writes:
-            parts.append(f"{writes} open writes")
+        for count, what in ((reads, "read"), (writes, "write")):
+            if count:
+                parts.append(f"{count} open {what}{'s' * (count > 1)}")
         if parts:
             texts.append(f"{port}: {', '.join(parts)}")
     return tuple(texts)

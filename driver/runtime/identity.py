@@ -31,7 +31,8 @@ def check_identity(backend: Backend, config: HwConfig) -> None:
     if high << 32 | low != BOOT_DIGEST:
         raise InfrastructureError(
             f"the device has booted with other vector programs: digest {high << 32 | low:016x}, "
-            f"expected {BOOT_DIGEST:016x}, that of this driver; build both from the same sources"
+            f"expected {BOOT_DIGEST:016x}, that of this driver: run make gen after a change of "
+            "driver/isa/programs, or build both from the same sources"
         )
 
 

@@ -127,7 +127,8 @@ class DeviceComparison:
         self.compared["registers"] += 1
         expected = self.model.read_csr(offset)
         if value != expected:
-            raise Mismatch(f"register {offset:#05x}: device {value:#x}, model {expected:#x}")
+            name = next((f" {one}" for one, at in csr.OFFSETS.items() if at == offset), "")
+            raise Mismatch(f"register {offset:#05x}{name}: device {value:#x}, model {expected:#x}")
 
     def compare_bytes(self, what: Compared, address: int, actual: bytes) -> None:
         """Byte for byte, but for the timing fields of completion records. Mismatch, which names the

@@ -38,6 +38,8 @@ IRQ_ALL = (
     | csr.IRQ_ENABLE_COMPLETE1_MASK
     | csr.IRQ_ENABLE_EMPTY1_MASK
 )
+_WHILE = 20_000
+"""Cycles, in which a device that goes on moves something."""
 _IDENTITY = (csr.ID, csr.VERSION, csr.CONFIG)
 _LOG2_ENTRIES = RING_ENTRIES.bit_length() - 1
 
@@ -134,10 +136,11 @@ class DeviceVerbs:
             memory.set_faults(list(faults))
 
     async def interrupt(self) -> None:
-        """Wait until irq is high. Mismatch: the device hangs."""
+        """Wait until irq is high. Mismatch: the device hangs, or is far too slow."""
         if not await self.irq_within(self.patience):
+            how = "too slow, for data still moves" if await self._is_moving() else "hung"
             raise Mismatch(
-                f"hung: no interrupt in {self.patience} cycles, {await self._progress()}"
+                f"{how}: no interrupt in {self.patience} cycles, {await self._progress()}"
             )
 
     async def finish(self) -> None:
@@ -193,6 +196,13 @@ class DeviceVerbs:
         ]
         state = DeviceState(await self.read(csr.STATUS) & csr.STATUS_STATE_MASK)
         return f"{' and '.join(counts)} commands completed, state {state.name}"
+
+    async def _is_moving(self) -> bool:
+        """Whether a beat of data comes or goes within a while."""
+        counters = (csr.READ_BEATS_LO, csr.WRITE_BEATS_LO)
+        before = [await self.read(counter) for counter in counters]
+        await self.irq_after(_WHILE)
+        return before != [await self.read(counter) for counter in counters]
 
     def _completed(self) -> tuple[int, ...]:
         used = (FIRST_QUEUE, SECOND_QUEUE) if self.second_in_use else (FIRST_QUEUE,)

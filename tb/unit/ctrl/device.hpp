@@ -318,16 +318,9 @@ class Device {
 
   // The pins of this cycle belong to the commands that ran when they were driven.
   void count_events() {
-    add(total, seen_);
+    total += seen_;
     for (unsigned i = 0; i < kChannels; ++i)
-      if (runs_[i].number < events.size()) add(events[runs_[i].number], pending_[i]);
-  }
-  static void add(Events& counts, const Events& more) {
-    counts.active += more.active;
-    counts.operand_stall += more.operand_stall;
-    counts.result_stall += more.result_stall;
-    counts.read_beats += more.read_beats;
-    counts.write_beats += more.write_beats;
+      if (runs_[i].number < events.size()) events[runs_[i].number] += pending_[i];
   }
 
   void sample_engines() {

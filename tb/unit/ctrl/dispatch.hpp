@@ -73,6 +73,13 @@ constexpr Engine engine_of_channel(unsigned channel) {
 struct Events {
   uint64_t active = 0, operand_stall = 0, result_stall = 0, read_beats = 0, write_beats = 0;
   bool operator==(const Events&) const = default;
+  void operator+=(const Events& more) {
+    active += more.active;
+    operand_stall += more.operand_stall;
+    result_stall += more.result_stall;
+    read_beats += more.read_beats;
+    write_beats += more.write_beats;
+  }
 };
 
 constexpr unsigned kScales = 3;  // of a Dispatch's windows
