@@ -272,4 +272,4 @@ def _not_compared(report: NightReport) -> Iterator[str]:
         known = {label for label, job in report.recorded.jobs.items() if job.rows is not None}
         if ran - known:
             few = f"{len(ran - known)} of {len(ran)} jobs that ran"
-            yield f"the baseline of {tier} has no rows of {few}"
+            yield f"the baseline of {tier} does not say how many ops ran in {few}: record it again"
