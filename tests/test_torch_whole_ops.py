@@ -76,6 +76,32 @@ AS_ON_THE_CPU: dict[str, Callable[[str], Tensor]] = {
 }
 
 
+NUMBERED = torch.arange(1.0, 7).view(1, 1, 2, 3)
+WITH_INFINITY = torch.where(NUMBERED == 1, inf, NUMBERED)
+OUTSIDE = tensor([[[[5.0, 5], [-5, -5], [1, 1], [1e30, 1], [-3e9, 0.5], [1.2, -1.1]]]])
+NO_PLACE = tensor([[[[nan, 0.0], [0, 0], [inf, 0], [-inf, nan]]]])
+
+
+@pytest.mark.parametrize("align_corners", [True, False])
+@pytest.mark.parametrize("padding_mode", ["zeros", "border", "reflection"])
+@pytest.mark.parametrize("mode", ["nearest", "bilinear", "bicubic"])
+def test_samples_of_a_grid_are_those_of_cpu_torch(
+    mode: str, padding_mode: str, align_corners: bool
+) -> None:
+    torch.manual_seed(1)
+    pairs = [
+        (torch.randn(2, 3, 5, 7), torch.randn(2, 3, 4, 2) * 1.7),
+        (torch.randn(1, 2, 1, 1), torch.randn(1, 3, 4, 2)),
+    ]
+    if mode != "bicubic":
+        pairs += [(NUMBERED, OUTSIDE), (WITH_INFINITY, OUTSIDE), (NUMBERED, NO_PLACE)]
+    for image, grid in pairs:
+        options = {"mode": mode, "padding_mode": padding_mode, "align_corners": align_corners}
+        expected = functional.grid_sample(image, grid, **options)
+        found = functional.grid_sample(image.to("npu"), grid.to("npu"), **options).cpu()
+        torch.testing.assert_close(found, expected, equal_nan=True, rtol=2e-5, atol=2e-5)
+
+
 @pytest.mark.parametrize("name", AS_ON_THE_CPU)
 def test_the_value_is_that_of_cpu_torch(name: str) -> None:
     program = AS_ON_THE_CPU[name]

@@ -17,6 +17,7 @@ from driver.torch_device.formulas import (
     fake_quantize,
     fourier,
     gamma,
+    grid_sample,
     indices,
     integers,
     linear_equations,
@@ -30,8 +31,8 @@ from driver.torch_device.formulas import (
 
 _MODULES = (
     *(bessel, complex_numbers, distances, distributions, fake_quantize, fourier, gamma),
-    *(indices, places, polynomials, resampling, matrix_decompositions, special, linear_equations),
-    *(integers, unsupported_dtypes),
+    *(grid_sample, indices, places, polynomials, resampling, matrix_decompositions, special),
+    *(linear_equations, integers, unsupported_dtypes),
 )
 
 
