@@ -92,10 +92,11 @@ module npu_gather_add
     if (issue) first = '{valid: 1'b1, word: word, sum: add_word(dtype_i, old_q[word], new_q[word])};
   end
 
+  // The sum in the last stage is stored in this cycle.
   assign last = pipe_q[FmaLatency-1];
   always_comb begin
     waiting = 1'b0;
-    for (int unsigned i = 0; i < FmaLatency; i++) waiting |= pipe_q[i].valid;
+    for (int unsigned i = 1; i < FmaLatency; i++) waiting |= pipe_q[i-1].valid;
   end
 
   always_comb begin
