@@ -222,3 +222,27 @@ def test_what_was_compared_as_a_whole_is_counted() -> None:
     assert "aten.cauchy_.default" in report.decomposed
     assert "aten.cauchy_.default" not in report.whole  # its numbers are the NPU's own
     assert not report.refused_by_cpu
+
+
+SINGULAR: dict[str, Callable[[Tensor], object]] = {
+    "inv_ex": torch.linalg.inv_ex,
+    "cholesky_ex": lambda x: torch.linalg.cholesky_ex(x @ x.mT),
+    "lu": torch.linalg.lu,
+    "lu_factor_ex": torch.linalg.lu_factor_ex,
+    "solve_ex": lambda x: torch.linalg.solve_ex(x, torch.ones_like(x)),
+    "qr": torch.linalg.qr,
+    "geqrf": torch.geqrf,
+    "svd": torch.linalg.svd,
+    "slogdet": torch.linalg.slogdet,
+}
+
+
+@pytest.mark.parametrize("name", SINGULAR)
+def test_what_a_singular_matrix_leaves_open_is_no_difference(name: str) -> None:
+    torch.manual_seed(6)
+    matrices = torch.randn(4, 5, 5)
+    matrices[1, :, 0] = matrices[1, :, 1]  # singular but for roundings
+    matrices[2] = 0
+    with torch.npu.check() as report:
+        SINGULAR[name](matrices.to("npu"))
+    assert sum(report.whole.values()) > 0
