@@ -52,9 +52,9 @@ module array_pair
                           b_slot: tile_slot_t'(b_slot_i), weights: weights_i, a_free: a_free_i,
                           ks: ks_i, cols: cols_i},
                    sum: '{half: entry_i[1], entry: entry_i, tile_end: entry_i[2]}};
-  assign place = '{operand: wr_b_i ? OPERAND_B : OPERAND_A, half: 1'b0,
+  assign place = '{operand: wr_b_i ? MATRIX_B : MATRIX_A, half: 1'b0,
                    place: entry_t'(wr_slot_i), along_k: wr_along_k_i, line: wr_line_i};
-  assign int4_place = '{operand: OPERAND_B, half: 1'b0, place: entry_t'(int4_slot_i),
+  assign int4_place = '{operand: MATRIX_B, half: 1'b0, place: entry_t'(int4_slot_i),
                         along_k: 1'b0, line: int4_line_i};
 
   npu_matrix_array #(.ArraySize(ArraySize), .Words(Words)) u_rtl (
