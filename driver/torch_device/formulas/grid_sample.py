@@ -16,7 +16,8 @@ import torch
 
 Tensor = torch.Tensor
 _BILINEAR, _NEAREST = 0, 1
-_ZEROS, _BORDER, _REFLECTION = 0, 1, 2
+_ZEROS, _REFLECTION = 0, 2
+"""1 is the border: the nearest element of the image."""
 
 
 def grid_sampler_2d(
