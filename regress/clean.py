@@ -36,9 +36,9 @@ def clean(root: Path) -> str | None:
     busy = in_use([build, out])
     if busy is not None:
         return f"{busy.relative_to(root)}: in use by a run or a build: wait for it, or stop it"
-    kept = [path for path in out.glob("*") if path.name != KEPT]
+    made = [path for path in out.glob("*") if path.name != KEPT]
     try:
-        for path in (build, *kept):
+        for path in (build, *made):
             if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path)
             else:

@@ -63,18 +63,28 @@ def eye(n: int, *sizes: int, **kwargs: Any) -> Tensor:
     return made
 
 
+def table(make: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """A table of numbers, which the host makes."""
+
+    def made(
+        *args: Any,
+        dtype: torch.dtype | None = None,
+        device: torch.device | None = None,
+        **_options: Any,
+    ) -> Tensor:
+        options = {} if dtype is None else {"dtype": dtype}
+        return make(*args, **options).to(device)
+
+    return made
+
+
 def linspace(start: float, end: float, steps: int, **kwargs: Any) -> Tensor:
-    """Integers are a table, which the host makes: fp32 does not hold those beyond 2²⁴."""
+    """Integers are a table: fp32 does not hold those beyond 2²⁴."""
     dtype = kwargs.get("dtype") or torch.get_default_dtype()
     if dtype.is_floating_point or dtype.is_complex:
         made: Tensor = torch._refs.linspace(start, end, steps, **kwargs)
         return made
-    return torch.linspace(start, end, steps, dtype=dtype).to(kwargs.get("device"))
-
-
-def kaiser_window(*args: Any, device: torch.device | None = None, **kwargs: Any) -> Tensor:
-    """A window is a table of numbers, which the host makes."""
-    return torch.kaiser_window(*args, dtype=kwargs.get("dtype")).to(device)
+    return table(torch.linspace)(start, end, steps, **kwargs)
 
 
 def threshold(self: Tensor, threshold: float, value: float) -> Tensor:
@@ -141,23 +151,6 @@ def power_of_number(self: float, exponent: Tensor) -> Tensor:
     return torch.pow(torch.full_like(exponent, self, dtype=dtype), exponent.to(dtype))
 
 
-def triangle(indices: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """Places of a triangle of a matrix: a table of numbers, which the host makes."""
-
-    def made(
-        row: int,
-        col: int,
-        offset: int = 0,
-        *,
-        dtype: torch.dtype | None = None,
-        device: torch.device | None = None,
-        **_options: Any,
-    ) -> Tensor:
-        return indices(row, col, offset, dtype=dtype or torch.int64).to(device)
-
-    return made
-
-
 def mish_backward(grad_output: Tensor, self: Tensor) -> Tensor:
     """grad·(t + x·σ(x)·(1 − t²)), t = tanh(log(1 + eˣ)), rounded once."""
     x = _wide(self)
@@ -213,14 +206,17 @@ DEFINITIONS: dict[str, Callable[..., Any]] = {
     "aten.eye.default": eye,
     "aten.eye.m": eye,
     "aten.linspace.default": linspace,
-    **{f"aten.kaiser_window.{form}": kaiser_window for form in ("default", "periodic", "beta")},
+    **{
+        f"aten.kaiser_window.{form}": table(torch.kaiser_window)
+        for form in ("default", "periodic", "beta")
+    },
     "aten.threshold.default": threshold,
     "aten.fmax.default": fmax,
     "aten.fmin.default": fmin,
     "aten.repeat_interleave.Tensor": repeat_interleave,
     "aten.pow.Scalar": power_of_number,
-    "aten.tril_indices.default": triangle(torch.tril_indices),
-    "aten.triu_indices.default": triangle(torch.triu_indices),
+    "aten.tril_indices.default": table(torch.tril_indices),
+    "aten.triu_indices.default": table(torch.triu_indices),
     "aten.hardshrink_backward.default": shrink_backward,
     "aten.softshrink_backward.default": shrink_backward,
     "aten.index_fill_.int_Scalar": index_fill_,

@@ -126,10 +126,10 @@ def resolve(name: str, revision: str) -> str:
 def between(good: str, bad: str) -> tuple[str, ...]:
     """The revisions after `good` up to `bad`, oldest first, along the main line."""
     found = _git("rev-list", "--first-parent", "--reverse", f"{good}..{bad}").split()
-    # A good revision beside the main line says nothing of the revisions on it.
     if good == bad:
         expected = "a revision before the bad one"
         raise InputError("command line", "good", good[:_SHORT], expected)
+    # A good revision beside the main line says nothing of the revisions on it.
     if not found or _git("rev-parse", f"{found[0]}^1") != good:
         expected = f"an ancestor of {bad[:_SHORT]} on its main line"
         raise InputError("command line", "good", good[:_SHORT], expected)

@@ -276,9 +276,9 @@ def matrix_exp(self: Tensor) -> Tensor:
     found = unit
     for order in range(_TERMS, 0, -1):
         found = unit + scaled @ found * (1.0 / order)
+    left = torch.tensor(squares, device=self.device)[:, None, None]
     for done in range(max(squares)):
-        open_ = torch.tensor([count > done for count in squares], device=self.device)
-        found = torch.where(open_[:, None, None], found @ found, found)
+        found = torch.where(left > done, found @ found, found)
     return found.reshape(self.shape)
 
 
