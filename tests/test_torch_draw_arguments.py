@@ -20,6 +20,10 @@ REFUSED: dict[str, tuple[Draw, str]] = {
     "a chance that is no number": (lambda x: torch.bernoulli(x, math.nan), r"in \[0, 1\]"),
     "a chance to drop below 0": (lambda x: torch.native_dropout(x, -0.5, None), r"in \[0, 1\]"),
     "no sample": (lambda x: torch.multinomial(x + 1, 0), "n_sample <= 0"),
+    "a negative weight": (lambda x: torch.multinomial(x - 1, 1), "element < 0"),
+    "an infinite weight": (lambda x: torch.multinomial((x + 1) / 0, 1), "`inf`, `nan`"),
+    "a weight of NaN": (lambda x: torch.multinomial((x + 1) * math.nan, 1), "`inf`, `nan`"),
+    "no weight": (lambda x: torch.multinomial(x * 0, 1), "sum of probabilities <= 0"),
 }
 TAKEN: dict[str, Draw] = {
     "an empty range": lambda x: x.uniform_(1, 1),

@@ -29,6 +29,8 @@ def test_without_its_core_there_is_a_warning_and_torch_works() -> None:
         ("NPU_DEVICES", "0", "a number, 1 to 16"),
         ("NPU_DEVICES", "many", "a number, 1 to 16"),
         ("NPU_BACKEND", "abacus", "one of null, cmodel, rtl"),
+        ("NPU_BACKND", "rtl", "no such variable, or NPU_BACKEND"),
+        ("NPU_DEVICE", "2", "no such variable, or NPU_DEVICES"),
     ],
 )
 def test_a_wrong_setting_is_named(name: str, value: str, expected: str) -> None:
@@ -46,6 +48,10 @@ def test_a_wrong_setting_is_an_error_of_the_first_tensor_on_the_device(name: str
     assert done.returncode == 1
     assert f"InputError: environment: {name}: got none, expected" in done.stderr
     assert "Warning" not in done.stderr
+
+
+def test_a_variable_of_other_software_is_none_of_ours() -> None:
+    assert DeviceSettings.from_environment({"NPU_VISIBLE_DEVICES": "0", "NPUS": "1"}).count == 1
 
 
 def test_the_environment_turns_fusion_off() -> None:

@@ -224,6 +224,29 @@ def test_what_was_compared_as_a_whole_is_counted() -> None:
     assert not report.refused_by_cpu
 
 
+def test_what_the_cpu_has_not_in_16_bits_is_compared_with_float32() -> None:
+    x = torch.randn(4, 3, dtype=torch.float16)
+    with pytest.raises(NotImplementedError, match="Half"):
+        torch.cdist(x, x)
+    with torch.npu.check() as report:
+        torch.cdist(x.to("npu"), x.to("npu"))
+    assert report.whole["aten._cdist_forward.default"] == 16
+    assert not report.refused_by_cpu
+
+
+def test_what_the_cpu_refuses_is_counted_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(overloads.DEFINITIONS, "aten.erfc.default", lambda x: x + 0)
+    overloads.smaller_ops.cache_clear()
+    try:
+        with torch.npu.check() as report:
+            torch.erfc(torch.ones(3, dtype=torch.complex64).to("npu"))
+    finally:
+        overloads.smaller_ops.cache_clear()
+    assert report.refused_by_cpu["aten.erfc.default"] == 1
+    assert not report.whole
+    assert "refused by CPU torch: aten.erfc.default (1)" in str(report)
+
+
 SINGULAR: dict[str, Callable[[Tensor], object]] = {
     "inv_ex": torch.linalg.inv_ex,
     "cholesky_ex": lambda x: torch.linalg.cholesky_ex(x @ x.mT),

@@ -200,6 +200,9 @@ def power_of(b: ProgramBuilder, out: TensorView, self: TensorView, exponent: Ten
 
 @TABLE.op("pow.Scalar")
 def power_to(b: ProgramBuilder, out: TensorView, self: Scalar, exponent: TensorView) -> None:
-    """A number ^ exponent"""
-    base = constant(b, *((float(self), DType.FP32) if is_float(out) else (self, DType.INT32)))
-    power_of(b, out, base, exponent)
+    """A number, which is not rounded to 16 bits, ^ exponent"""
+    if is_float(out):
+        base = constant(b, float(self), DType.FP32)
+        b.vector("pow", (base, as_float(b, exponent)), out)
+    else:
+        power_of(b, out, constant(b, self, DType.INT32), exponent)

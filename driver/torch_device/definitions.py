@@ -140,6 +140,13 @@ def repeat_interleave(repeats: Tensor, *, output_size: int | None = None) -> Ten
     return torch.searchsorted(ends, places, right=True).to(repeats.dtype)
 
 
+def softshrink(self: Tensor, lambd: float = 0.5) -> Tensor:
+    """x less lambd towards 0, but not beyond. A sum has lambd exact, a comparison not."""
+    positive = self > 0
+    nearer = torch.where(positive, self - lambd, self + lambd)
+    return torch.where(torch.where(positive, nearer > 0, nearer < 0), nearer, self * 0)
+
+
 def shrink_backward(grad_output: Tensor, self: Tensor, lambd: float) -> Tensor:
     """The gradient where hardshrink and softshrink are not flat, and of NaN."""
     return torch.where(self.abs() <= lambd, torch.zeros_like(grad_output), grad_output)
@@ -217,6 +224,7 @@ DEFINITIONS: dict[str, Callable[..., Any]] = {
     "aten.pow.Scalar": power_of_number,
     "aten.tril_indices.default": table(torch.tril_indices),
     "aten.triu_indices.default": table(torch.triu_indices),
+    "aten.softshrink.default": softshrink,
     "aten.hardshrink_backward.default": shrink_backward,
     "aten.softshrink_backward.default": shrink_backward,
     "aten.index_fill_.int_Scalar": index_fill_,

@@ -42,7 +42,9 @@ class CheckedRow:
     """A row about to run, its arguments kept as they are before it."""
 
     def __init__(self, check: Check, run: RowRun) -> None:
-        wanted = {str(a.name): str(a.type) for a in overload(run.row)._schema.arguments}
+        op = overload(run.row)
+        exact = _takes_numbers(op)
+        wanted = {str(a.name): "Scalar" if exact else str(a.type) for a in op._schema.arguments}
         given = {name: value for name, value in run.kwargs.items() if name in wanted}
         self._check = check
         self._results = run.results
@@ -190,6 +192,12 @@ def _on_host(value: Any, kind: str) -> Any:
     if kind == "Tensor" and isinstance(value, bool | int | float):
         return torch.tensor(value)
     return value
+
+
+def _takes_numbers(op: Any) -> bool:
+    """Whether torch takes a number for a tensor, as which it is not rounded to 16 bits."""
+    name = op._schema.name.removeprefix("aten::")
+    return bool(torch._C._should_allow_numbers_as_tensors(name))
 
 
 def _has_tensor(values: Sequence[Any]) -> bool:

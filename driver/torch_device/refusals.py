@@ -5,6 +5,7 @@ the op has no meaning for, numbers beyond the type, a divisor of 0."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from math import inf
 from typing import Any
 
 import torch
@@ -209,6 +210,13 @@ def _require_enough(
         raise RuntimeError(
             "cannot sample n_sample > prob_dist.size(-1) samples without replacement"
         )
+    if not self.numel():
+        return
+    low, high = (float(x.item()) for x in torch.aminmax(self))
+    if not (low >= 0 and high < inf):
+        raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
+    if not bool((torch.amax(self, -1) > 0).all()):
+        raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
 
 
 def _require_mask(mask: torch.Tensor, **_: Any) -> None:

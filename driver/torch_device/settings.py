@@ -7,14 +7,32 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import Any
 
 import driver.config
 from driver.backend import check_name
 from driver.backend.named import MOST_DEVICES, torch_device_section
+from driver.backend.settings import CA_FILE, TOKEN, TOKEN_FILE
 from driver.errors import ENVIRONMENT, InputError
 
 CONFIG_FILE = driver.config.CONFIG_FILE
+
+_VARIABLES = (
+    *("NPU_DEVICES", "NPU_BACKEND", "NPU_CONFIG_FILE", "NPU_CONFIG", "NPU_DEBUG", "NPU_CHECK"),
+    *("NPU_FUSION", TOKEN, TOKEN_FILE, CA_FILE),
+)
+_ALIKE = 0.85
+"""Of the letters of a name, from which on it is taken for a misspelt variable. Others that begin
+with NPU_ may be of other software."""
+
+
+def _refuse_misspelt(environment: Mapping[str, str]) -> None:
+    for name in sorted(set(environment).difference(_VARIABLES)):
+        meant = get_close_matches(name, _VARIABLES, n=1, cutoff=_ALIKE)
+        if meant and name.startswith("NPU_"):
+            expected = f"no such variable, or {meant[0]}"
+            raise InputError(ENVIRONMENT, name, environment[name], expected)
 
 
 @dataclass(frozen=True)
@@ -39,6 +57,7 @@ class DeviceSettings:
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> DeviceSettings:
         """The variables of docs/torch-device.md, and the section torch_device of the configuration
         file for those that are not set. InputError for a wrong value."""
+        _refuse_misspelt(environment)
         section = torch_device_section(CONFIG_FILE)
         count = environment.get("NPU_DEVICES", str(section.devices))
         if not (count.isascii() and count.isdecimal()) or not 1 <= int(count) <= MOST_DEVICES:
