@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from driver.op_survey import DTYPES
-from regress import commands, nightly_cli, op_info, serve
+from regress import commands, compare, nightly_cli, op_info, serve
 from regress.architectures import SurveyRequest, run_architectures
 from regress.bench import run_bench
 from regress.console import console
@@ -226,6 +226,7 @@ def power(
 
 nightly_cli.mount(app)
 op_info.mount(app)
+compare.mount(app)
 serve.mount(app)
 
 
