@@ -39,11 +39,11 @@ def mount(app: typer.Typer) -> None:
         ] = 0.0,
     ) -> int:
         """Compare bits, verdicts and cycles of two runs of a test."""
-        return show(console(), Comparison.read(before, after), slower)
+        return show(console(), RunComparison.read(before, after), slower)
 
 
 @dataclass(frozen=True)
-class Pair:
+class OpPair:
     """The same op in both runs; None in a run that has it not."""
 
     before: OpRow | None
@@ -75,14 +75,14 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class RunComparison:
     """Two runs of one test."""
 
     before: RunResult
     after: RunResult
 
     @classmethod
-    def read(cls, before: Path, after: Path) -> Comparison:
+    def read(cls, before: Path, after: Path) -> RunComparison:
         """From the folders of the runs. InputError for one without a result, and for runs of
         other tests or other data."""
         results = [read_json(folder / RESULT_FILE, RunResult) for folder in (before, after)]
@@ -94,11 +94,13 @@ class Comparison:
         return cls(*results)
 
     @property
-    def pairs(self) -> tuple[Pair, ...]:
+    def pairs(self) -> tuple[OpPair, ...]:
         """The ops of both. Directed shapes depend on the configuration: an op of another name or
         other sizes is another op."""
         rows = [{(r.index, r.op, r.shapes): r for r in run.ops} for run in self._runs]
-        return tuple(Pair(rows[0].get(key), rows[1].get(key)) for key in sorted(rows[0] | rows[1]))
+        return tuple(
+            OpPair(rows[0].get(key), rows[1].get(key)) for key in sorted(rows[0] | rows[1])
+        )
 
     def worse(self, slower: float) -> Iterator[str]:
         """What speaks against the later run, a phrase each. `slower`: percent of the cycles."""
@@ -180,7 +182,7 @@ def _percent(before: int, after: int) -> str:
     return f"{(after - before) / before:+.2%}" if before else "new"
 
 
-def _table(pairs: Sequence[Pair]) -> Table:
+def _table(pairs: Sequence[OpPair]) -> Table:
     table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold", show_edge=False)
     for name in ("#", "op", "module", "shapes", "before", "after", "cycles", ""):
         right = name in ("#", "before", "after", "cycles")
@@ -201,7 +203,7 @@ def _table(pairs: Sequence[Pair]) -> Table:
     return table
 
 
-def show(out: Console, comparison: Comparison, slower: float) -> int:
+def show(out: Console, comparison: RunComparison, slower: float) -> int:
     """Print what changed, most first. 1 if the later run is worse, else 0."""
     changed = [pair for pair in comparison.pairs if pair.changed]
     changed.sort(key=lambda pair: ("→" not in pair.verdicts, -abs(pair.more_cycles)))

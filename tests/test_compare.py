@@ -13,7 +13,7 @@ from rich.console import Console
 
 from driver.errors import InputError
 from driver.results import Failure, OpRow, RunResult, write_json
-from regress.compare import Comparison, show
+from regress.compare import RunComparison, show
 
 WRONG = Failure(
     element=(0, 0), tile=(0, 0), expected_bits="0x0", actual_bits="0x1", expected=0.0, actual=1e-45,
@@ -36,12 +36,12 @@ BEFORE = run(row(0, cycles=1000), row(1, cycles=100))
 
 
 def worse(after: RunResult, before: RunResult = BEFORE, slower: float = 0.0) -> str:
-    return ", ".join(Comparison(before, after).worse(slower))
+    return ", ".join(RunComparison(before, after).worse(slower))
 
 
 def printed(before: RunResult, after: RunResult) -> tuple[int, str]:
     console = Console(file=io.StringIO(), width=120)
-    status = show(console, Comparison(before, after), 0.0)
+    status = show(console, RunComparison(before, after), 0.0)
     assert isinstance(console.file, io.StringIO)
     return status, console.file.getvalue()
 
@@ -104,7 +104,7 @@ def test_bits_that_a_repair_changes_are_not_worse() -> None:
 
 
 def test_another_op_of_the_same_number_is_another_op() -> None:
-    pairs = Comparison(run(row(0)), run(row(0, shapes=((4, 4), (4, 4))))).pairs
+    pairs = RunComparison(run(row(0)), run(row(0, shapes=((4, 4), (4, 4))))).pairs
     assert [(pair.before is None, pair.after is None) for pair in pairs] == [
         (True, False),
         (False, True),
@@ -133,6 +133,6 @@ def test_runs_of_something_else_are_refused(
         (tmp_path / name).mkdir()
         write_json(tmp_path / name / "result.json", made)
     with pytest.raises(InputError, match=message):
-        Comparison.read(tmp_path / "before", tmp_path / "after")
+        RunComparison.read(tmp_path / "before", tmp_path / "after")
     with pytest.raises(InputError, match="a readable file"):
-        Comparison.read(tmp_path / "before", tmp_path / "none")
+        RunComparison.read(tmp_path / "before", tmp_path / "none")
