@@ -65,6 +65,8 @@ AS_ON_THE_CPU: dict[str, Callable[[str], Tensor]] = {
     ),
     "a float times 2**63": lambda d: tensor([1.0, 3]).to(d) * 2**63,
     "an integer plus 2**64 - 1": lambda d: tensor([1, 3]).to(d) + (2**64 - 1),
+    "i0 of infinity": lambda d: torch.i0(tensor([inf, -inf, nan, 100, 2]).to(d)),
+    "i1 of infinity": lambda d: torch.special.i1(tensor([inf, -inf, nan, 100, 2]).to(d)),
     "kaiser_window": lambda d: torch.kaiser_window(5, device=d),
     "the gradient of a complex product": gradient_of_a_complex_product,
     "a gradient without distances": lambda d: torch.autograd.grad(

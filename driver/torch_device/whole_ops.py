@@ -100,7 +100,13 @@ class _Comparison:
 
 
 _COMPARED: dict[str, _Comparison] = {
-    **dict.fromkeys(("aten.mode.default", "aten.nanmedian.dim"), _Comparison(_first)),
+    **dict.fromkeys(
+        (
+            *("aten.mode.default", "aten.nanmedian.dim"),
+            *("aten._embedding_bag.default", "aten._embedding_bag_forward_only.default"),
+        ),
+        _Comparison(_first),
+    ),
     "aten._linalg_svd.default": _Comparison(_of_svd),
     "aten._linalg_eigh.default": _Comparison(_of_eigh),
     "aten.linalg_qr.default": _Comparison(_of_qr),

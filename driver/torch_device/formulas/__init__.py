@@ -14,6 +14,7 @@ from driver.torch_device.formulas import (
     complex_numbers,
     distances,
     distributions,
+    embedding_bag,
     fake_quantize,
     fourier,
     gamma,
@@ -32,7 +33,7 @@ from driver.torch_device.formulas import (
 _MODULES = (
     *(bessel, complex_numbers, distances, distributions, fake_quantize, fourier, gamma),
     *(grid_sample, indices, places, polynomials, resampling, matrix_decompositions, special),
-    *(linear_equations, integers, unsupported_dtypes),
+    *(linear_equations, integers, unsupported_dtypes, embedding_bag),
 )
 
 

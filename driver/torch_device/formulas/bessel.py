@@ -100,13 +100,14 @@ def _scaled_i(order: int, size: Tensor) -> Tensor:
 
 
 def bessel_i(order: int, scaled: bool, self: Tensor) -> Tensor:
-    """The modified Bessel function of the first kind, times e^(−|x|) if scaled."""
+    """The modified Bessel function of the first kind, times e^(−|x|) if scaled; else NaN of an
+    infinity, as CPU torch has it."""
     x = floating(self)
     size = x.abs()
     found = _scaled_i(order, size)
     if not scaled:
         half = (size * 0.5).exp()  # in two factors: e^x alone overflows before I does
-        found = torch.where(size.isinf(), size, found * half * half)
+        found = found * half * half
     return rounded(torch.where(x < 0, -found, found) if order else found, self)
 
 
