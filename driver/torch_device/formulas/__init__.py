@@ -23,6 +23,7 @@ from driver.torch_device.formulas import (
     integers,
     linear_equations,
     matrix_decompositions,
+    matrix_ranks,
     places,
     polynomials,
     resampling,
@@ -34,6 +35,7 @@ _MODULES = (
     *(bessel, complex_numbers, distances, distributions, fake_quantize, fourier, gamma),
     *(grid_sample, indices, places, polynomials, resampling, matrix_decompositions, special),
     *(linear_equations, integers, unsupported_dtypes, embedding_bag),
+    matrix_ranks,
 )
 
 
@@ -47,7 +49,7 @@ def _merged() -> dict[str, Callable[..., Any]]:
 
 
 FORMULAS: dict[str, Callable[..., Any]] = _merged()
-_ANY_DTYPE = (distributions, indices, places, integers, unsupported_dtypes)
+_ANY_DTYPE = (distributions, indices, places, integers, matrix_ranks, unsupported_dtypes)
 IN_FP32 = frozenset(
     name for module in _MODULES if module not in _ANY_DTYPE for name in module.DEFINITIONS
 )

@@ -96,6 +96,21 @@ _MOST_COLUMNS = 256
 
 
 # ---------------------------------------------------------------------- reductions at places
+def scatter_by(self: Tensor, dim: int, index: Tensor, src: Tensor, *, reduce: str) -> Tensor:
+    """What scatter_reduce does, by its former name."""
+    if reduce == "add":
+        return self.scatter_add(dim, index, src)
+    if reduce == "multiply":
+        return self.scatter_reduce(dim, index, src, "prod")
+    raise RuntimeError("reduce argument must be either add or multiply.")
+
+
+def scatter_number(self: Tensor, dim: int, index: Tensor, value: float, *, reduce: str) -> Tensor:
+    """The same of one number for all."""
+    src = torch.full(index.shape, value, dtype=self.dtype, device=self.device)
+    return scatter_by(self, dim, index, src, reduce=reduce)
+
+
 def index_add(self: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor:
     """self plus alpha·source at these positions of a dimension."""
     if not self.dim():
@@ -239,6 +254,8 @@ DEFINITIONS: dict[str, Callable[..., Any]] = {
     "aten._unique.default": unique,
     "aten.unique_dim.default": unique_dim,
     "aten.unique_consecutive.default": unique_consecutive,
+    "aten.scatter.reduce": scatter_by,
+    "aten.scatter.value_reduce": scatter_number,
     "aten.scatter_reduce.two": scatter_reduce,
     "aten.index_reduce.default": index_reduce,
     "aten.put_.default": put_,
