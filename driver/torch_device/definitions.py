@@ -213,6 +213,7 @@ DEFINITIONS: dict[str, Callable[..., Any]] = {
     "aten.eye.default": eye,
     "aten.eye.m": eye,
     "aten.linspace.default": linspace,
+    "aten.logspace.default": table(torch.logspace),
     **{
         f"aten.kaiser_window.{form}": table(torch.kaiser_window)
         for form in ("default", "periodic", "beta")
