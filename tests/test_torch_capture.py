@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
@@ -124,6 +124,26 @@ def test_the_bench_replays_it(captured: tuple[Path, Tensor, str], mode: str) -> 
         drifts = [row.drift for row in result.ops if row.drift is not None]
         assert len(drifts) == len(ops)
         assert {drift.max_abs for drift in drifts} == {0.0}
+
+
+STRETCHES: dict[str, Callable[[], Tensor]] = {
+    "a factory of another type": lambda: torch.arange(9, dtype=torch.int32, device="npu") + 1,
+    "an empty view behind its memory": lambda: (
+        torch.randn(3, 3, device="npu")[3:].unsqueeze(0)[:, :, 2:] * 2
+    ),
+    "a number beside 16 bits": lambda: torch.tensor([-3.14, 1]).half().to("npu") + 3.14,
+    "a permutation": lambda: torch.randperm(5, device="npu"),
+    "a transform": lambda: torch.fft.rfft(torch.randn(8, device="npu")),
+    "an inverse": lambda: torch.linalg.inv(torch.randn(3, 3, device="npu")),
+}
+
+
+@pytest.mark.parametrize("name", STRETCHES)
+def test_what_is_captured_can_be_replayed(name: str, tmp_path: Path) -> None:
+    with torch.npu.capture(tmp_path / "c"):
+        torch.ones(2, device="npu").add_(1)
+        STRETCHES[name]()
+    assert run(tmp_path / "c").status == "pass"
 
 
 def test_a_value_that_is_not_true_is_refused(

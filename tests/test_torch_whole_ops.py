@@ -65,6 +65,7 @@ AS_ON_THE_CPU: dict[str, Callable[[str], Tensor]] = {
     ),
     "a float times 2**63": lambda d: tensor([1.0, 3]).to(d) * 2**63,
     "an integer plus 2**64 - 1": lambda d: tensor([1, 3]).to(d) + (2**64 - 1),
+    "histc of bfloat16": lambda d: tensor([0, 1, 2, 3, 3.0]).bfloat16().to(d).histc(4, 0, 3),
     "logspace": lambda d: torch.logspace(-3, 3, 7, base=2.5, device=d),
     "logspace of int64": lambda d: torch.logspace(0, 12, 4, dtype=torch.int64, device=d),
     "logspace of float16": lambda d: torch.logspace(-3, 3, 7, dtype=torch.float16, device=d),
@@ -180,6 +181,26 @@ def test_an_op_without_a_kernel_on_the_cpu_says_so() -> None:
         torch.npu.allow_cpu_fallback(False)
 
 
+@pytest.mark.parametrize(
+    "run", [torch.linalg.inv, torch.linalg.cholesky, torch.matrix_exp, torch.fft.fft]
+)
+def test_autocast_does_not_reach_the_smaller_ops(run: Callable[[Tensor], Tensor]) -> None:
+    x = torch.randn(6, 6, generator=torch.Generator().manual_seed(3))
+    x = (x @ x.mT + torch.eye(6)).to("npu")
+    with torch.autocast("npu", dtype=torch.bfloat16):
+        found = run(x)
+    assert torch.equal(found.cpu(), run(x).cpu())
+
+
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int64, torch.uint8])
+def test_integers_are_counted_as_other_accelerators_do(dtype: torch.dtype) -> None:
+    x = torch.tensor([0, 1, 2, 3, 3, 9]).to(dtype).to("npu")
+    assert x.histc(4, 0, 3).tolist() == [1, 1, 1, 2]
+    assert x.histc(4, 0, 3).dtype is dtype
+    with pytest.raises(NotImplementedError, match="histc"):
+        torch.tensor([1 << 25]).to("npu").histc(4, 0, 3)
+
+
 # ---------------------------------------------------------------------- check mode
 def test_a_wrong_definition_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     x = torch.linspace(-1, 1, 5).to("npu")
@@ -239,6 +260,18 @@ def test_what_the_cpu_has_not_in_16_bits_is_compared_with_float32() -> None:
         torch.cdist(x.to("npu"), x.to("npu"))
     assert report.whole["aten._cdist_forward.default"] == 16
     assert not report.refused_by_cpu
+
+
+def test_a_number_beyond_16_bits_is_infinite_for_both() -> None:
+    with torch.npu.check() as report:
+        torch.special.log_ndtr(tensor([-400.0]).half().to("npu"))
+    assert report.whole["aten.special_log_ndtr.default"] == 1
+
+
+def test_a_solution_of_least_squares_is_compared() -> None:
+    with torch.npu.check() as report:
+        torch.linalg.lstsq(torch.eye(4, 3, device="npu"), torch.ones(4, 2, device="npu"))
+    assert report.whole["aten.linalg_lstsq.default"] == 6
 
 
 def test_what_the_cpu_refuses_is_counted_and_said(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -64,7 +64,7 @@ class StorageBook:
                 "dtype": ELEMENT_NAMES[tensor.dtype],
                 "sizes": tuple(tensor.shape),
                 "strides": tensor.stride(),
-                "offset": tensor.storage_offset(),
+                "offset": tensor.storage_offset() if tensor.numel() else 0,  # may lie beyond
                 "buffer": buffer,
             }
         )

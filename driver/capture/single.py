@@ -71,6 +71,14 @@ def overload(name: str) -> Any:
     return found
 
 
+def argument_kinds(name: str) -> dict[str, str]:
+    """Type of each argument in torch's schema. "Scalar" where torch takes a number for a tensor: as
+    a number it is not rounded to 16 bits."""
+    schema = overload(name)._schema
+    exact = torch._C._should_allow_numbers_as_tensors(schema.name.removeprefix("aten::"))
+    return {str(a.name): "Scalar" if exact else str(a.type) for a in schema.arguments}
+
+
 def overload_names(space: str, name: str) -> list[str]:
     """Every overload of an op, as aten.add.Tensor; none where torch has no such op."""
     packet = getattr(getattr(torch.ops, space), name, None)

@@ -343,7 +343,8 @@ def _by_smaller_ops(arrived: ArrivingOp, args: Sequence[Any], kwargs: Mapping[st
     finish = take_apart(plain or op, args, named) if outermost and OBSERVERS else None
     _WITHIN.calls.append(kind)
     try:
-        made = instead(*args, **named)
+        with torch._C._DisableAutocast():  # it has seen the op: what the op is made of stays fp32
+            made = instead(*args, **named)
     finally:
         _WITHIN.calls.pop()
     if made is NotImplemented:

@@ -15,7 +15,7 @@ import torch
 
 from driver.capture import Capsule, save_capsule
 from driver.capture.format import HOST_READ
-from driver.capture.single import Call, overload, single_call
+from driver.capture.single import Call, argument_kinds, single_call
 from driver.custom_ops import replay_options
 from driver.errors import DeviceFault, InputError
 from driver.random_stream import FIRST_STREAM
@@ -34,32 +34,21 @@ from golden.tensors import tensor_bits
 from golden.verdict import Verdict
 
 Tensor = torch.Tensor
-_NOT_ASKED = ("device", "generator", "pin_memory")
-"""Keywords that say where, not what."""
 
 
 class CheckedRow:
     """A row about to run, its arguments kept as they are before it."""
 
     def __init__(self, check: Check, run: RowRun) -> None:
-        op = overload(run.row)
-        exact = _takes_numbers(op)
-        wanted = {str(a.name): "Scalar" if exact else str(a.type) for a in op._schema.arguments}
+        wanted = argument_kinds(run.row)
         given = {name: value for name, value in run.kwargs.items() if name in wanted}
         self._check = check
         self._results = run.results
         self._given = {**dict(zip(wanted, run.args, strict=False)), **given}
-        made = run.results[0] if run.results else None
-        if made is not None and "dtype" in wanted and not _has_tensor(run.args):
-            given.setdefault("dtype", made.dtype)  # of a factory: torch's default may be another
         self._call = OpCall(
             run.row,
             [_on_host(value, kind) for value, kind in zip(run.args, wanted.values(), strict=False)],
-            {
-                name: _on_host(value, wanted[name])
-                for name, value in given.items()
-                if name not in _NOT_ASKED
-            },
+            {name: _on_host(value, wanted[name]) for name, value in run.keywords(wanted).items()},
             run.stream or FIRST_STREAM,
         )
         written = [x for x in (*run.results, *self._left()) if x is not None]
@@ -192,16 +181,6 @@ def _on_host(value: Any, kind: str) -> Any:
     if kind == "Tensor" and isinstance(value, bool | int | float):
         return torch.tensor(value)
     return value
-
-
-def _takes_numbers(op: Any) -> bool:
-    """Whether torch takes a number for a tensor, as which it is not rounded to 16 bits."""
-    name = op._schema.name.removeprefix("aten::")
-    return bool(torch._C._should_allow_numbers_as_tensors(name))
-
-
-def _has_tensor(values: Sequence[Any]) -> bool:
-    return any(isinstance(x, Tensor) for x in values)
 
 
 def _copied(tensor: Tensor) -> Tensor:

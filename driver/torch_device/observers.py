@@ -6,7 +6,7 @@ Light, as every process that imports torch has it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -21,6 +21,9 @@ Finish = Callable[[], None]
 FinishWhole = Callable[[Any], None]
 """To be called with what the smaller ops made."""
 
+_WHERE = ("device", "generator", "pin_memory")
+"""Keywords that say where, not what."""
+
 
 @dataclass(frozen=True)
 class RowRun:
@@ -33,6 +36,20 @@ class RowRun:
     """The tensors that it will write; they may be among the arguments."""
     stream: RandomStream | None = None
     """What a random op draws."""
+
+    def keywords(self, names: Collection[str]) -> dict[str, Any]:
+        """What a record of the call says by name, of these arguments of the schema: the type of
+        what a factory makes, too, as torch's default may be another by then."""
+        said = {
+            name: value
+            for name, value in self.kwargs.items()
+            if name in names and name not in _WHERE
+        }
+        made = self.results[0] if self.results else None
+        factory = not any(isinstance(value, torch.Tensor) for value in self.args)
+        if made is not None and factory and "dtype" in names:
+            said.setdefault("dtype", made.dtype)
+        return said
 
 
 class Observer(Protocol):

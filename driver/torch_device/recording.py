@@ -21,7 +21,7 @@ from driver.capture import Capsule, Op, TensorRef, Value, save_capsule
 from driver.capture.capsule import signed
 from driver.capture.format import HOST_READ, Item, RecordedOn
 from driver.capture.schemas import named_arguments
-from driver.capture.single import overload
+from driver.capture.single import argument_kinds, overload
 from driver.capture.store import check_replaceable
 from driver.capture.tensors import to_constant
 from driver.errors import InputError
@@ -44,8 +44,11 @@ from driver.torch_device.replaying import BufferKey, CmodelReplay
 from driver.torch_device.tensors import dense_copy, is_npu
 
 Tensor = torch.Tensor
-_NOT_ASKED = ("device", "generator", "pin_memory")
-"""Keywords that say where, not what."""
+
+
+def _needs_generator(row: str) -> bool:
+    arguments = overload(row)._schema.arguments
+    return any(a.name == "generator" and not a.has_default_value() for a in arguments)
 
 
 @dataclass(frozen=True)
@@ -135,15 +138,13 @@ class Capture:
 
     # ------------------------------------------------------------------ one row
     def _begun(self, run: RowRun) -> _Begun:
-        kinds = {str(a.name): str(a.type) for a in overload(run.row)._schema.arguments}
+        kinds = argument_kinds(run.row)
         op, apart = form_of(run)
         where = f"ops[{len(self._ops)}] {run.row}"
         given = zip(run.args, kinds.values(), strict=False)
-        named = {
-            name: value
-            for name, value in run.kwargs.items()
-            if name in kinds and name not in _NOT_ASKED
-        }
+        named = run.keywords(kinds)
+        if _needs_generator(run.row):
+            named["generator"] = None
         return _Begun(
             run,
             op,

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import builtins
 import math
 from collections.abc import Callable
 from typing import Any, cast
@@ -157,6 +158,17 @@ def scatter_reduce(
     return result.movedim(-1, dim)
 
 
+def histc(self: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
+    """Counts of other types than fp32, which holds integers up to 2²⁴."""
+    if self.dtype is torch.float32:
+        return cast("Tensor", NotImplemented)
+    if not self.is_floating_point() and self.numel():
+        ends = [abs(int(x.item())) for x in torch.aminmax(self)]
+        if builtins.max(ends) > 1 << 24:
+            raise UnsupportedOp("aten.histc.default", "self", builtins.max(ends), "at most 2**24")
+    return torch.histc(self.float(), bins, min, max).to(self.dtype)
+
+
 def index_reduce(
     self: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:
@@ -257,6 +269,7 @@ DEFINITIONS: dict[str, Callable[..., Any]] = {
     "aten.scatter.reduce": scatter_by,
     "aten.scatter.value_reduce": scatter_number,
     "aten.scatter_reduce.two": scatter_reduce,
+    "aten.histc.default": histc,
     "aten.index_reduce.default": index_reduce,
     "aten.put_.default": put_,
     "aten.nonzero_static.default": nonzero_static,
