@@ -105,7 +105,6 @@ UNCHECKED = {
         ("bernoulli", "cat", "gather", "index_select", "kthvalue", "masked_select", "take"),
         "an out that shares memory with itself or with an operand",
     ),
-    "multinomial": "the values and the type of the probabilities",
     "complex": "the type of out",
     "aminmax": "the type of out",
     "masked_scatter": "the type of the mask",
