@@ -200,6 +200,7 @@ REFUSED: dict[str, Callable[[Make], object]] = {
         make([1.0, 2.0]), make([0, 1]), make([1, 2], dtype=I8)
     ),
     "integers beyond int8": lambda make: make([1], dtype=I8).random_(0, 1000),
+    "a difference with truths": lambda make: torch.sub(make([1.0]), make([True]), out=make([1.0])),
     "more draws than categories": lambda make: torch.multinomial(make([1.0, 1.0]), 3),
     "a limit beyond int8": lambda make: functional.hardtanh(make([1, 2], dtype=I8), -300, 300),
     "a factor beyond int8": lambda make: torch.addcmul(*[make([1], dtype=I8)] * 3, value=300),

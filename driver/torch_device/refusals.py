@@ -219,6 +219,15 @@ def _require_enough(
         raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
 
 
+def _require_numbers(self: Any, other: Any, **_: Any) -> None:
+    """torch asks this itself where no `out` is given."""
+    if any(isinstance(x, torch.Tensor) and x.dtype is torch.bool for x in (self, other)):
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying "
+            "to invert a mask, use the `~` or `logical_not()` operator instead."
+        )
+
+
 def _require_mask(mask: torch.Tensor, **_: Any) -> None:
     if mask.dtype is not torch.bool:
         found = str(mask.dtype)[6:]
@@ -308,6 +317,7 @@ _REQUIREMENTS: dict[str, Callable[..., None]] = {
         _require_places,
     ),
     **dict.fromkeys(("masked_fill.Scalar", "masked_fill.Tensor"), _require_mask),
+    "sub.Tensor": _require_numbers,
     "_cdist_forward.default": _require_order,
     "addmm.default": _require_addend,
     "index_select.default": _require_vector,
