@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
+import pytest
 import torch
 
 from driver.config import load_config
@@ -44,6 +45,7 @@ def few_results(seed: int, names: Collection[str] | None = None) -> Iterator[tup
                 yield str(variant), Case(0, op, args, "sample", kwargs=kwargs).call
 
 
+@pytest.mark.broad
 def test_a_sample_has_something_to_compare_in_every_seed() -> None:
     """A run in which nothing was compared is red: then no values that the seed draws may be such
     that no bound is known."""

@@ -51,17 +51,24 @@ INVERSES: dict[str, Program] = {
 
 
 @pytest.mark.parametrize("name", RANKS)
-def test_ranks_are_those_of_the_cpu(name: str, tmp_path: Path) -> None:
-    with torch.npu.check(tmp_path):
-        found = RANKS[name](matrices().to("npu"))
+def test_ranks_are_those_of_the_cpu(name: str) -> None:
+    found = RANKS[name](matrices().to("npu"))
     assert torch.equal(found.cpu(), RANKS[name](matrices()))
 
 
 @pytest.mark.parametrize("name", INVERSES)
-def test_pseudoinverses_are_those_of_the_cpu(name: str, tmp_path: Path) -> None:
-    with torch.npu.check(tmp_path):
-        found = INVERSES[name](matrices().to("npu") + 0)
+def test_pseudoinverses_are_those_of_the_cpu(name: str) -> None:
+    found = INVERSES[name](matrices().to("npu"))
     torch.testing.assert_close(found.cpu(), INVERSES[name](matrices()), rtol=1e-4, atol=1e-4)
+
+
+def test_check_mode_compares_both_as_a_whole(tmp_path: Path) -> None:
+    x = torch.tensor([[2.0, 1], [1, 3], [0, 1]]).to("npu")
+    with torch.npu.check(tmp_path) as report:  # of one small matrix: each of its ops is judged
+        linalg.matrix_rank(x)
+        linalg.pinv(x)
+    assert report.whole["aten.linalg_matrix_rank.atol_rtol_tensor"] == 1
+    assert report.whole["aten.linalg_pinv.atol_rtol_tensor"] == 6
 
 
 def test_the_gradient_of_a_pseudoinverse_is_that_of_the_cpu() -> None:
