@@ -197,8 +197,12 @@ def test_integers_are_counted_as_other_accelerators_do(dtype: torch.dtype) -> No
     x = torch.tensor([0, 1, 2, 3, 3, 9]).to(dtype).to("npu")
     assert x.histc(4, 0, 3).tolist() == [1, 1, 1, 2]
     assert x.histc(4, 0, 3).dtype is dtype
+
+
+@pytest.mark.parametrize("x", [tensor([1 << 25]), tensor([0.0], dtype=DOUBLE), tensor([True])])
+def test_what_fp32_does_not_hold_is_not_counted(x: Tensor) -> None:
     with pytest.raises(NotImplementedError, match="histc"):
-        torch.tensor([1 << 25]).to("npu").histc(4, 0, 3)
+        x.to("npu").histc(4, 0, 3)
 
 
 # ---------------------------------------------------------------------- check mode

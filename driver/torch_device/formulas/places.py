@@ -158,9 +158,14 @@ def scatter_reduce(
     return result.movedim(-1, dim)
 
 
+_COUNTED = frozenset(
+    (torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.int8, torch.uint8)
+)
+
+
 def histc(self: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
-    """Counts of other types than fp32, which holds integers up to 2²⁴."""
-    if self.dtype is torch.float32:
+    """Counts of types that fp32 holds; of integers those up to 2²⁴."""
+    if self.dtype not in _COUNTED:
         return cast("Tensor", NotImplemented)
     if not self.is_floating_point() and self.numel():
         ends = [abs(int(x.item())) for x in torch.aminmax(self)]
