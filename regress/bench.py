@@ -24,7 +24,7 @@ from rich.text import Text
 from driver.errors import InfrastructureError, InputError, NpuError
 from driver.frozen import Frozen
 from driver.results import NoteEvent, parse_event
-from regress.console import print_line
+from regress.console import plain_table, print_line
 from regress.folder import keep_text
 from regress.paths import BUILD, ROOT
 from regress.process import execute, last_lines, terminable
@@ -161,7 +161,7 @@ def reached(figure: Figure, value: float) -> bool:
 
 
 def _table(taken: Sequence[tuple[Figure, MeasuredFigure]]) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold", show_edge=False)
+    table = plain_table()
     for name in ("figure", "value", "aim", "spread", "unit"):
         table.add_column(name, justify="left" if name in ("figure", "unit") else "right")
     for figure, value in taken:

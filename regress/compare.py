@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated
 
@@ -18,8 +19,8 @@ from rich.text import Text
 
 from driver.errors import InputError
 from driver.results import RESULT_FILE, OpRow, RunResult, read_json
-from regress.console import console
-from regress.run_report.text import count, shapes, verdict
+from regress.console import console, plain_table
+from regress.run_report.text import count, op_name, shapes, verdict
 
 _SHOWN = 25
 """Rows of the table: those that changed most."""
@@ -93,7 +94,7 @@ class RunComparison:
                 raise InputError(after / RESULT_FILE, field, new, expected)
         return cls(*results)
 
-    @property
+    @cached_property
     def pairs(self) -> tuple[OpPair, ...]:
         """The ops of both. Directed shapes depend on the configuration: an op of another name or
         other sizes is another op."""
@@ -106,6 +107,12 @@ class RunComparison:
         """What speaks against the later run, a phrase each. `slower`: percent of the cycles."""
         if self.after.status != "pass" and self.before.status == "pass":
             yield f"{self.after.status} instead of pass"
+        gone = [pair for pair in self.pairs if pair.after is None]
+        if gone and self.before.config == self.after.config:
+            yield f"op {gone[0].row.index} is gone"
+        for name, known in self._known.items():
+            if known == [True, False]:
+                yield f"{name} unknown"
         failing = [pair for pair in self.pairs if pair.verdicts.endswith("→ fail")]
         if failing:
             others = f" and {len(failing) - 1} more" if len(failing) > 1 else ""
@@ -120,6 +127,19 @@ class RunComparison:
             yield "slower"
 
     @property
+    def _known(self) -> dict[str, list[bool]]:
+        """Whether each run has what decides: shards have no digest, the cmodel no cycles."""
+        return {
+            "bits": [run.digest is not None for run in self._runs],
+            "cycles": [run.cycles is not None for run in self._runs],
+        }
+
+    @property
+    def not_compared(self) -> list[str]:
+        """What the verdict does not speak of."""
+        return [name for name, known in self._known.items() if not all(known)]
+
+    @property
     def other_bits(self) -> bool:
         """Whether the results differ; they are the same on every configuration and backend."""
         digests = [run.digest for run in self._runs]
@@ -131,15 +151,13 @@ class RunComparison:
 
     def totals(self) -> Iterator[tuple[str, str]]:
         """A name and what is to say of it, for the whole of both runs."""
-        if None in (self.before.digest, self.after.digest):
-            yield "bits", "unknown: a run without a digest"
-        else:
+        if "bits" not in self.not_compared:
             yield "bits", "other results" if self.other_bits else "the same in all results"
         for name, of in _FIGURES.items():
             figures = [of(run) for run in self._runs]
             if figures != [None, None]:
                 yield name, _change(*figures)
-        if None in [run.cycles for run in self._runs]:
+        if "cycles" in self.not_compared:
             return
         more = [pair.more_cycles for pair in self.pairs]
         signs = [sum(x < 0 for x in more), sum(x > 0 for x in more), sum(x == 0 for x in more)]
@@ -169,13 +187,10 @@ _FIGURES: dict[str, Callable[[RunResult], int | None]] = {
 
 
 def _change(before: int | None, after: int | None) -> str:
-    if before is None or after is None or before == after:
-        return count(after, False) if before == after else _arrow(before, after)
-    return f"{_arrow(before, after)}  {_percent(before, after)}"
-
-
-def _arrow(before: int | None, after: int | None) -> str:
-    return f"{count(before, False)} → {count(after, False)}"
+    if before == after:
+        return count(after, False)
+    arrow = f"{count(before, False)} → {count(after, False)}"
+    return arrow if before is None or after is None else f"{arrow}  {_percent(before, after)}"
 
 
 def _percent(before: int, after: int) -> str:
@@ -183,7 +198,7 @@ def _percent(before: int, after: int) -> str:
 
 
 def _table(pairs: Sequence[OpPair]) -> Table:
-    table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold", show_edge=False)
+    table = plain_table(gap=1)
     for name in ("#", "op", "module", "shapes", "before", "after", "cycles", ""):
         right = name in ("#", "before", "after", "cycles")
         table.add_column(name, justify="right" if right else "left", no_wrap=True)
@@ -193,7 +208,7 @@ def _table(pairs: Sequence[OpPair]) -> Table:
         more = pair.more_cycles
         table.add_row(
             str(row.index),
-            row.op.removeprefix("aten.").removesuffix(".default"),
+            op_name(row.op),
             row.module,
             shapes(row, compact=True),
             *(count(value, False) for value in cycles),
@@ -218,5 +233,7 @@ def show(out: Console, comparison: RunComparison, slower: float) -> int:
     configs = dict.fromkeys((comparison.before.config, comparison.after.config))
     test = f"{comparison.after.test}, seed {comparison.after.seed}, {' → '.join(configs)}"
     said = f"WORSE {test}: {worse}" if worse else f"NOT WORSE {test}"
+    if comparison.not_compared:
+        said += f"; not compared: {', '.join(comparison.not_compared)}"
     out.print(Text(said, style="bold red" if worse else "green"), soft_wrap=True)
     return 1 if worse else 0

@@ -12,6 +12,7 @@ from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
+from rich.table import Table
 from rich.text import Text
 
 from driver.errors import printable
@@ -19,6 +20,11 @@ from driver.errors import printable
 _PLAIN_WIDTH = 132
 """Columns in a pipe or file: lines that fit the wide table."""
 _NOT_SHOWN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+
+
+def plain_table(gap: int = 2) -> Table:
+    """A table without lines, `gap` columns of the terminal between its own."""
+    return Table(box=None, padding=(0, gap, 0, 0), header_style="bold", show_edge=False)
 
 
 class PlainConsole(Console):

@@ -13,7 +13,6 @@ from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from driver.errors import InputError, NpuError
@@ -27,7 +26,7 @@ from regress.check.steps import (
     StepLister,
     StepsEndedError,
 )
-from regress.console import print_line
+from regress.console import plain_table, print_line
 from regress.paths import OUT
 from regress.process import terminable
 
@@ -130,7 +129,7 @@ def _show_step(console: Console, step: CheckStep, result: CheckResult, seconds: 
 
 
 def _show_summary(console: Console, rows: list[_Row], seconds: float) -> int:
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold", show_edge=False)
+    table = plain_table()
     for name in ("group", "passed", "failed", "seconds"):
         table.add_column(name, justify="left" if name == "group" else "right")
     for group in dict.fromkeys(step.group for step, _, _ in rows):

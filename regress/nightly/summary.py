@@ -11,10 +11,10 @@ from pathlib import Path
 
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from driver.results import PROGRAM
+from regress.console import plain_table
 from regress.paths import CONFIG_FILE
 from regress.results.location import StoreLocation
 from regress.results.model import (
@@ -96,7 +96,7 @@ def show(
     """The summary: a row per test and configuration, then what is red."""
     counted = count_results(item_results)
     used = [status for status in JobStatus if counted.by_status[status]]
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold", show_edge=False)
+    table = plain_table()
     table.add_column("test")
     columns = [
         "planned",

@@ -15,6 +15,7 @@ from itertools import groupby
 from rich.table import Table
 
 from driver.results import Drift, OpRow
+from regress.console import plain_table
 
 _DEPTH = 2
 """Parts of a module path that has no number."""
@@ -106,7 +107,7 @@ def layer_table(found: Sequence[LayerSummary]) -> Table:
         ("relative", True, [_drift(layer.drift, "max_rel") for layer in found]),
         ("cosine", True, [_drift(layer.drift, "cosine") for layer in found]),
     ]
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold", show_edge=False)
+    table = plain_table()
     shown = [column for column in columns if any(column[2])]
     for name, right, _ in shown:
         table.add_column(name, justify="right" if right else "left", no_wrap=True)

@@ -15,7 +15,7 @@ from rich.text import Text
 from driver.errors import shorten
 from driver.reproduce import op_range
 from driver.results import Failure, LedgerRow, OpRow, RunResult
-from regress.console import PlainConsole
+from regress.console import PlainConsole, plain_table
 from regress.run_report.layers import layer_table, layers
 
 OPS_FILE = "ops.txt"
@@ -81,7 +81,7 @@ def op_table(rows: Iterable[OpRow], width: int) -> Table:
     mixed = len({row.where for row in rows}) > 1
     columns: list[tuple[str, bool, list[str]]] = [
         ("#", True, [str(row.index) for row in rows]),
-        ("op", False, [_op_name(row.op) for row in rows]),
+        ("op", False, [op_name(row.op) for row in rows]),
         ("module", False, [row.module for row in rows]),
     ]
     if mixed or not compact:
@@ -106,7 +106,7 @@ def op_table(rows: Iterable[OpRow], width: int) -> Table:
         ]
     columns = [column for column in columns if set(column[2]) - {_NOTHING} or column[0] == "#"]
     _fit(columns, width)
-    table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold", show_edge=False)
+    table = plain_table(gap=1)
     for name, right, _ in columns:
         table.add_column(name, justify="right" if right else "left", no_wrap=True, overflow="crop")
     for index, row in enumerate(rows):
@@ -121,7 +121,7 @@ def verdict(row: OpRow) -> str:
     return _NOTHING if row.where == "cpu" else row.status
 
 
-def _op_name(name: str) -> str:
+def op_name(name: str) -> str:
     """`aten.mm.default` is shown as mm."""
     return name.removeprefix("aten.").removesuffix(".default")
 
@@ -153,11 +153,11 @@ def _fit(columns: list[tuple[str, bool, list[str]]], width: int) -> None:
 
 def ledger_table(rows: Iterable[LedgerRow]) -> Table:
     """What ran where, and why not on the NPU."""
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold", show_edge=False)
+    table = plain_table()
     for name in ("ran on", "op", "times", "reason"):
         table.add_column(name, justify="right" if name == "times" else "left")
     for row in sorted(rows, key=lambda row: (row.where == "cpu", row.where, -row.count, row.op)):
-        table.add_row(row.where, _op_name(row.op), str(row.count), Text(row.reason))
+        table.add_row(row.where, op_name(row.op), str(row.count), Text(row.reason))
     return table
 
 
@@ -204,7 +204,7 @@ def failure_lines(result: RunResult, row: OpRow) -> list[str]:
     """Everything that is known of a failing op, one fact per line."""
     failure = row.failure
     lines = [
-        f"op {row.index} {_op_name(row.op)} {row.dtype} {shapes(row, compact=False)}",
+        f"op {row.index} {op_name(row.op)} {row.dtype} {shapes(row, compact=False)}",
         f"  module     {row.module or '-'}" + (f"  ({row.source})" if row.source else ""),
         f"  blame      {row.blame}",
     ]
