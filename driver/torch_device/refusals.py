@@ -201,7 +201,7 @@ def _require_alike(
         )
 
 
-def _require_enough(
+def _require_weights(
     self: torch.Tensor, num_samples: int, replacement: bool = False, **_: Any
 ) -> None:
     if num_samples <= 0:
@@ -323,7 +323,7 @@ _REQUIREMENTS: dict[str, Callable[..., None]] = {
     "index_select.default": _require_vector,
     "index_put.default": _require_alike,
     "convolution.default": _require_convolution,
-    "multinomial.default": _require_enough,
+    "multinomial.default": _require_weights,
     "uniform.default": _require_range,
     **dict.fromkeys(("bernoulli.float", "bernoulli.p", "native_dropout.default"), _require_chance),
 }

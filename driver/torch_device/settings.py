@@ -28,9 +28,10 @@ with NPU_ may be of other software."""
 
 
 def _refuse_misspelt(environment: Mapping[str, str]) -> None:
-    for name in sorted(set(environment).difference(_VARIABLES)):
+    ours = {name for name in environment if name.startswith("NPU_")}
+    for name in sorted(ours.difference(_VARIABLES)):
         meant = get_close_matches(name, _VARIABLES, n=1, cutoff=_ALIKE)
-        if meant and name.startswith("NPU_"):
+        if meant:
             expected = f"no such variable, or {meant[0]}"
             raise InputError(ENVIRONMENT, name, environment[name], expected)
 

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch.utils._pytree import tree_leaves
 
+from driver.capture.single import argument_kinds
 from driver.torch_device.check import Check
 from driver.torch_device.overloads import Overload, arriving
 
@@ -140,7 +141,7 @@ class WholeOp:
         self._op = op
         self._random = arriving(op).random
         self._comparison = _COMPARED.get(str(op), _ANY)
-        kinds = {a.name: str(a.type) for a in op._schema.arguments}
+        kinds = argument_kinds(str(op))
         self._widened = False
         """Whether CPU torch ran it in float32 instead of 16 bits."""
         self._args = [_on_host(x, kind) for x, kind in zip(args, kinds.values(), strict=False)]
@@ -265,27 +266,22 @@ def _on_host(value: Any, kind: str) -> Any:
     return None if isinstance(value, torch.Generator) else value
 
 
-def _as_given(value: Any) -> Any:
-    """A copy, which an op in place may write to."""
-    if isinstance(value, list):
-        return [_as_given(item) for item in value]
-    return value.clone() if isinstance(value, Tensor) else value
-
-
-def _as(dtype: torch.dtype) -> Callable[[Any], Any]:
-    """What copies an argument, tensors of fractions in that type."""
+def _as(dtype: torch.dtype | None) -> Callable[[Any], Any]:
+    """What copies an argument, which an op in place may write to; fractions in that type, if any is
+    given."""
 
     def convert(value: Any) -> Any:
         if isinstance(value, list):
             return [convert(item) for item in value]
         if isinstance(value, Tensor):
-            return value.to(dtype, copy=True) if value.is_floating_point() else value.clone()
+            kept = dtype is None or not value.is_floating_point()
+            return value.clone() if kept else value.to(dtype, copy=True)
         return value
 
     return convert
 
 
-_as_single, _as_double = _as(torch.float32), _as(torch.float64)
+_as_given, _as_single, _as_double = _as(None), _as(torch.float32), _as(torch.float64)
 
 
 def _too_far(mine: Tensor, theirs: Tensor, operand: float) -> Tensor:

@@ -30,12 +30,19 @@ def _bags(indices: Tensor, offsets: Tensor, include_last_offset: bool) -> tuple[
     return starts.shape[0], torch.searchsorted(starts, places, right=True) - 1
 
 
-def _without_padding(indices: Tensor, bags: Tensor, padding_idx: int) -> Tensor:
-    """The places of the indices that count."""
+def _counted(indices: Tensor, bags: Tensor, padding_idx: int) -> tuple[Tensor, Tensor, Tensor]:
+    """The places of the indices that are no padding, their bags, and these indices."""
     counted = bags >= 0
     if padding_idx >= 0:
         counted = counted & (indices != padding_idx)
-    return counted.nonzero().squeeze(1)
+    kept = counted.nonzero().squeeze(1)
+    return kept, bags[kept], indices[kept]
+
+
+def _times(rows: Tensor, per_sample_weights: Tensor | None, kept: Tensor) -> Tensor:
+    if per_sample_weights is None:
+        return rows
+    return rows * floating(per_sample_weights[kept]).unsqueeze(1)
 
 
 def _largest(rows: Tensor, bags: Tensor, indices: Tensor, count: int) -> tuple[Tensor, Tensor]:
@@ -66,15 +73,13 @@ def embedding_bag(
     """[bags, columns], the bag of each index, the indices that count in each bag, and the index of
     each largest element."""
     count, bags = _bags(indices, offsets, include_last_offset)
-    kept = _without_padding(indices, bags, padding_idx)
-    of, used = bags[kept], indices[kept]
+    kept, of, used = _counted(indices, bags, padding_idx)
     rows = floating(weight[used])
     sizes = bags.new_zeros(count).index_add(0, of, torch.ones_like(of))
     if mode == _MAX:
         found, largest = _largest(rows, of, used, count)
         return rounded(found, weight), bags, sizes, largest
-    if per_sample_weights is not None:
-        rows = rows * floating(per_sample_weights[kept]).unsqueeze(1)
+    rows = _times(rows, per_sample_weights, kept)
     found = rows.new_zeros(count, weight.shape[1]).index_add(0, of, rows)
     if mode == _MEAN:
         found = found / sizes.clamp(min=1).unsqueeze(1)
@@ -102,13 +107,11 @@ def dense_backward(
     if mode == _MAX:
         slope = torch.where(bag_size.unsqueeze(1) > 0, slope, 0.0)
         return rounded(found.scatter_add(0, maximum_indices, slope), grad)
-    kept = _without_padding(indices, offset2bag, padding_idx)
-    of, used = offset2bag[kept], indices[kept]
+    kept, of, used = _counted(indices, offset2bag, padding_idx)
     rows = slope[of]
     if mode == _MEAN:
         rows = rows / bag_size[of].unsqueeze(1)
-    if per_sample_weights is not None:
-        rows = rows * floating(per_sample_weights[kept]).unsqueeze(1)
+    rows = _times(rows, per_sample_weights, kept)
     return rounded(found.index_add(0, used, rows), grad)
 
 
@@ -143,8 +146,8 @@ def weights_backward(
     padding_idx: int = -1,
 ) -> Tensor:
     """The gradient of the factors of sums."""
-    kept = _without_padding(indices, offset2bag, padding_idx)
-    slopes = (floating(grad)[offset2bag[kept]] * floating(weight[indices[kept]])).sum(1)
+    kept, of, used = _counted(indices, offset2bag, padding_idx)
+    slopes = (floating(grad)[of] * floating(weight[used])).sum(1)
     return rounded(slopes.new_zeros(indices.shape).index_copy(0, kept, slopes), grad)
 
 
