@@ -18,6 +18,7 @@ from pydantic_core import PydanticCustomError
 
 from driver.errors import InputError
 from driver.frozen import Frozen
+from driver.isa.csr import REGISTERS
 from driver.strict_yaml import read_yaml
 from driver.validation import explain
 
@@ -25,6 +26,7 @@ ALIGNMENT_BYTES = 64
 """Regions, allocations and descriptors start at multiples of this."""
 
 _ADDRESS_LIMIT = 1 << 64
+_REGISTERS_BYTES = max(REGISTERS) + 4
 CONFIG_NAME = re.compile(r"[a-z][a-z0-9_]{0,31}")
 _SECTIONS = ("common", "configs", "nightly", "backends", "torch_device")
 """The last three are of no interest here: regress/nightly/settings.py and driver/backend/named.py
@@ -60,10 +62,10 @@ class Region(Frozen):
 
     @model_validator(mode="after")
     def _fits(self) -> Region:
-        if self.limit > _ADDRESS_LIMIT:
-            refuse(
-                "size_bytes", self.size_bytes, f"at most {_ADDRESS_LIMIT - self.base} from there"
-            )
+        # The end has 64 bits as well: MemLimit of the RTL.
+        if self.limit >= _ADDRESS_LIMIT:
+            most = _ADDRESS_LIMIT - ALIGNMENT_BYTES - self.base
+            refuse("size_bytes", self.size_bytes, f"at most {most} from there")
         return self
 
 
@@ -182,6 +184,9 @@ class HwConfig(Frozen):
             refuse("row_tiles", self.row_tiles, f"at most acc_tiles, {self.acc_tiles}")
         if self.dram.single_port and not self.whole_writes:
             refuse("whole_writes", "false", "true beside dram.single_port, or long copies hang")
+        if self.registers.size_bytes < _REGISTERS_BYTES:
+            expected = f"at least {_REGISTERS_BYTES}, or not all registers are there"
+            refuse("registers.size_bytes", self.registers.size_bytes, expected)
         if self.registers.base < self.memory.limit and self.memory.base < self.registers.limit:
             memory = f"{self.memory.base:#x} to {self.memory.limit - 1:#x}"
             refuse("registers.base", f"{self.registers.base:#x}", f"none of the memory, {memory}")

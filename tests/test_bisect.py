@@ -123,7 +123,8 @@ def test_each_revision_is_unpacked_set_up_and_run(
     assert found.subject == "revision 4"
     assert found.untestable == (revisions[2][:12],)
     assert f"{revisions[2][:12]}  untestable" in said
-    assert len(said) == found.tried == 5
+    assert said[0] == "5 revisions in question, about 5 to try"
+    assert len(said[1:]) == found.tried == 5
 
 
 def test_revisions_that_differ_in_texts_alone_are_tried_once(
@@ -146,6 +147,15 @@ def test_revisions_that_differ_in_texts_alone_are_tried_once(
     assert [ask(one) for one in (revisions[4], revisions[5], newest)] == [ProbeResult.BAD] * 3
     assert probed == revisions[4:]
     assert said[-1] == f"{newest[:12]}  bad, the same sources as {revisions[5][:12]}"
+
+
+def test_a_long_step_says_how_long_it_has_been_going_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, said = [100.0], []
+    monkeypatch.setattr(bisect.time, "monotonic", lambda: now[0])
+    idle = bisect._elapsing("make setup", said.append)
+    for now[0] in (100.2, 114.9, 115.1, 115.3, 146.0):
+        idle()
+    assert said == ["make setup: 15 s of at most 3600", "make setup: 45 s of at most 3600"]
 
 
 def test_a_program_that_breaks_is_no_verdict(repository: tuple[Path, list[str]]) -> None:

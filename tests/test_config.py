@@ -148,6 +148,25 @@ MISTAKES = [
         "common.memory.regions.activations.size_bytes",
         "from there",
     ),
+    (
+        "base: 0x2000, size_bytes: 0x1_0000}",
+        "base: 0xffff_ffff_ffff_0000, size_bytes: 0x1_0000}",
+        "common.registers.size_bytes",
+        "got 65536, expected at most 65472 from there",
+    ),
+    (
+        "base: 0x2000, size_bytes: 0x1_0000}",
+        "base: 0x2000, size_bytes: 64}",
+        "common.registers.size_bytes",
+        "got 64, expected at least 4",
+    ),
+    ("array_size: 8", f"array_size: {10**30}", "configs.one.array_size", "a smaller number"),
+    (
+        "dram:\n    latency_cycles: 100\n    single_port: false",
+        "dram: [1]",
+        "common.dram",
+        "expected keys with values",
+    ),
     ("base: 0x2000,", "base: 0x1fc0,", "common.registers.base", "got 0x1fc0, expected none of"),
     (
         " weights: {base: 0x0,",

@@ -25,6 +25,7 @@ from regress.failures.shrink import search, shrink_job
 from regress.failures.shrink.axes import axes
 from regress.failures.shrink.candidates import OpCandidate, plainer, shorter
 from regress.failures.shrink.search import all_rows, rows_of
+from regress.failures.shrink.standalone import write_test
 from regress.results.night import StoredJob, load_job
 from regress.results.store import Store
 
@@ -157,6 +158,23 @@ def _tested(file: Path, *program: str) -> str:
     found = re.search(r"1 (passed|failed)", done.stdout)
     assert found is not None, done.stdout
     return found[1]
+
+
+def test_the_test_has_the_configuration_that_it_needs(job: StoredJob, tmp_path: Path) -> None:
+    """The file of a night with another one may be gone, or on another machine."""
+    spec = job.spec
+    assert spec is not None
+    config = tmp_path / "other.yaml"
+    config.write_text(spec.config_file.read_text().replace(f"  {spec.config}:", "  own_name:"))
+    capsule = single_call("add", [Call("aten.add.Tensor", (torch.ones(2), torch.ones(2)))])
+    other = spec.model_copy(update={"config": "own_name", "config_file": config})
+    test = write_test(tmp_path, capsule, other, row(), job.attempt.id)
+    config.unlink()
+    assert _tested(test, "-m", "regress.cli") == "passed"
+    config.write_text("configs: {}")
+    text = test.read_text()
+    test.write_text(text.replace("write_text(CONFIGURATION)", "write_text('configs: {}')"))
+    assert _tested(test, "-m", "regress.cli") == "failed"
 
 
 def test_an_op_that_passes_alone_is_said_to(job: StoredJob, tmp_path: Path) -> None:

@@ -89,6 +89,12 @@ def test_log_gamma_of_the_least_and_the_largest_numbers() -> None:
     torch.testing.assert_close(found.double(), expected, rtol=1e-6, atol=0)
 
 
+def test_the_quantile_of_the_least_probabilities() -> None:
+    x = torch.tensor([1e-45, 3e-45, 1e-42, 1e-40, 2.0**-126, 1e-30, 1e-10])
+    found, expected = special.ndtri(x.to("npu")).cpu(), special.ndtri(x.double())
+    torch.testing.assert_close(found.double(), expected, rtol=5e-7, atol=0)
+
+
 def test_numbers_next_to_each_other() -> None:
     x = torch.tensor([0.0, -0.0, 1.0, -1.0, torch.inf, torch.nan, 2.0**-126, 3.0])
     target = torch.tensor([1.0, -1.0, 2.0, 0.0, 0.0, 1.0, 0.0, 3.0])

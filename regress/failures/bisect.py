@@ -11,6 +11,7 @@ import shlex
 import shutil
 import subprocess
 import tarfile
+import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -33,6 +34,7 @@ from regress.results.night import StoredJob
 
 FOLDER = BUILD / "bisect"
 _LIMIT_S = 3600.0
+_NOTE_EVERY_S = 15
 _NOT_RUN = frozenset(("docs", "README.md", "CHANGELOG.md", "LICENSE"))
 """Of a revision's files and folders."""
 _SHORT = 12
@@ -72,14 +74,16 @@ def bisect_job(
     """Search between a good and a bad revision. InputError when they are not good and bad, or when
     another search is using the folder of unpacked revisions."""
     with nullcontext() if probe else locked(FOLDER, "bisect"):
-        return _bisected(span, _noting(probe or _prober(job, row), note))
+        return _bisected(span, _noting(probe or _prober(job, row, note), note), note)
 
 
-def _bisected(span: tuple[str, str], ask: Probe) -> BisectResult:
+def _bisected(span: tuple[str, str], ask: Probe, note: Callable[[str], None]) -> BisectResult:
     good, bad = (
         resolve(name, revision) for name, revision in zip(("good", "bad"), span, strict=True)
     )
     revisions = between(good, bad)
+    most = 2 + (len(revisions) - 1).bit_length()  # both ends, and half of the rest each time
+    note(f"{len(revisions)} revisions in question, about {most} to try")
     for revision, expected in ((good, ProbeResult.GOOD), (bad, ProbeResult.BAD)):
         answer = ask(revision)
         if answer is not expected:
@@ -173,10 +177,10 @@ def _sources(revision: str) -> str:
     return "\n".join(f"{what} {name}" for what, _, name in entries if name not in _NOT_RUN)
 
 
-def _prober(job: StoredJob, row: OpRow | None) -> Probe:
+def _prober(job: StoredJob, row: OpRow | None, note: Callable[[str], None]) -> Probe:
     spec = spec_of(job, FOLDER / "out")
     command = command_of(job, row, spec)
-    return lambda revision: probe_revision(revision, command, row)
+    return lambda revision: probe_revision(revision, command, row, note)
 
 
 def command_of(job: StoredJob, row: OpRow | None, spec: RunSpec) -> list[str]:
@@ -191,7 +195,12 @@ def command_of(job: StoredJob, row: OpRow | None, spec: RunSpec) -> list[str]:
     return shlex.split(reproduce_line(spec, row.index, row.replay_from))
 
 
-def probe_revision(revision: str, command: Sequence[str], row: OpRow | None = None) -> ProbeResult:
+def probe_revision(
+    revision: str,
+    command: Sequence[str],
+    row: OpRow | None = None,
+    note: Callable[[str], None] = lambda _: None,
+) -> ProbeResult:
     """Unpack, set up and run. The folder stays: a search that is started again is quicker.
 
     `row`: of the failure that is looked for. Another failure, or a run without that op, says
@@ -205,10 +214,24 @@ def probe_revision(revision: str, command: Sequence[str], row: OpRow | None = No
     steps = (["make", "setup"], [*command, "--out", str(out)])
     for step in steps:
         prefix = ["env", "-C", str(tree)]
-        ended = execute([*prefix, *step], log, _LIMIT_S, lambda _: None)
+        what = f"{revision[:_SHORT]}  {' '.join(step[:2])}"
+        ended = execute([*prefix, *step], log, _LIMIT_S, lambda _: None, _elapsing(what, note))
         if ended.timed_out or (ended.status and step is steps[0]):
             return ProbeResult.UNTESTABLE
     return _answer(out / RESULT_FILE, ended.status, row)
+
+
+def _elapsing(what: str, note: Callable[[str], None]) -> Callable[[], None]:
+    """Called often, says now and then how long it has been going on."""
+    start, said = time.monotonic(), 0
+
+    def idle() -> None:
+        nonlocal said
+        if (now := int(time.monotonic() - start) // _NOTE_EVERY_S) > said:
+            said = now
+            note(f"{what}: {now * _NOTE_EVERY_S} s of at most {_LIMIT_S:.0f}")
+
+    return idle
 
 
 class _OlderFailure(BaseModel):

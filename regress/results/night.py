@@ -156,6 +156,11 @@ class Night:
         """Item id → job."""
         return {job.item.id: job for job in self.jobs}
 
+    @property
+    def baseline_line(self) -> str:
+        """The make line that records the night's figures."""
+        return " ".join([f"make baseline TIER={self.plan.tier}", *self.location.variables()])
+
     def statuses(self) -> dict[JobStatus | None, int]:
         """How many items are in which status; None for those without an attempt."""
         counts: dict[JobStatus | None, int] = {}

@@ -192,7 +192,7 @@ class DevicePair:
         pages = {*self._cmodel.dirty_pages(), *self._rtl.dirty_pages()}
         stray = self._different(sorted(pages))
         # What one op got wrong must not be held against the next.
-        self._make_alike(np.unique(stray & -_PAGE_BYTES))
+        self._make_alike(np.unique(stray // _PAGE_BYTES * _PAGE_BYTES))
         stray = outside(stray[~self._is_timing(stray)], results)
         return len(pages) * _PAGE_BYTES, tuple(int(at) for at in stray[:_MAX_STRAY])
 
@@ -212,15 +212,15 @@ class DevicePair:
             found = found[(found < span.start) | (found >= span.stop)]
         return tuple(int(at) for at in outside(found, results)[:_MAX_STRAY])
 
-    def _different(self, pages: Iterable[int]) -> NDArray[np.int64]:
+    def _different(self, pages: Iterable[int]) -> NDArray[np.uint64]:
         """Addresses on these pages at which the cmodel's memory is not what it was, or not what
         the RTL's is once that has run."""
-        found = [np.empty(0, np.int64)]
+        found = [np.empty(0, np.uint64)]
         for page in pages:
             window = self._window(page)
             differing = np.flatnonzero(self._other[window] != self._cmodel.memory[window])
             if len(differing):
-                found.append(differing.astype(np.int64) + page)
+                found.append(differing.astype(np.uint64) + np.uint64(page))
         return np.concatenate(found)
 
     def _make_alike(self, pages: Iterable[int]) -> None:
@@ -236,7 +236,7 @@ class DevicePair:
         """Whether the byte is part of a completion record."""
         return address in self._devices[0].completion_records
 
-    def _is_timing(self, addresses: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def _is_timing(self, addresses: NDArray[np.uint64]) -> NDArray[np.bool_]:
         """Which addresses lie in the timing fields of completion records."""
         records, timing = self._devices[0].completion_records, list(COMPLETION_TIMING_BYTES)
         inside = (addresses >= records.start) & (addresses < records.stop)

@@ -219,7 +219,7 @@ def elements(memory: NDArray[np.uint8], base: int, view: TensorView) -> NDArray[
     return window(memory, base, view).copy()
 
 
-def outside(addresses: NDArray[np.int64], views: list[TensorView]) -> NDArray[np.int64]:
+def outside(addresses: NDArray[np.uint64], views: list[TensorView]) -> NDArray[np.uint64]:
     """Those of the addresses that are no byte of an element of any of the views."""
     for view in views:
         if not len(addresses):

@@ -235,6 +235,7 @@ FAULTS: dict[str, Callable[[Arena], Faulty]] = {
     "indices of a scatter": lambda arena: _indexed(arena, Opcode.SCATTER, "indices"),
     "source of a scatter": lambda arena: _indexed(arena, Opcode.SCATTER, "source"),
     "scattered": lambda arena: _indexed(arena, Opcode.SCATTER, "destination"),
+    "sums of a scatter": lambda arena: _indexed(arena, Opcode.SCATTER, "destination", "ACCUMULATE"),
     "old values of a scatter": lambda arena: _indexed(
         arena, Opcode.SCATTER, "old values", "ACCUMULATE"
     ),

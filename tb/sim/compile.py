@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tb.sim.objects import ObjectStore, Unit
-from tb.sim.plan import FAST, OWN, PREFIX, RUNTIME, SLOW, TRACE, BuildPlan, own_headers
+from tb.sim.plan import OWN, PREFIX, RUNTIME, SLOW, BuildPlan, own_headers
 from tb.sim.progress import BuildProgress
 from tb.sim.rewrite.layout import Dependence
 from tb.sim.spec import digest
@@ -34,7 +34,7 @@ class GeneratedModel:
 @dataclass(frozen=True)
 class _FileKind:
     """Generated files that are compiled alike. One precompiled header serves all kinds, because
-    their flags are the same: what is not optimised as `FAST` says so in its text."""
+    their flags are the same: what is not optimised like the rest says so in its text."""
 
     name: str
     categories: tuple[str, ...]
@@ -42,7 +42,7 @@ class _FileKind:
     trace: bool = False
     """Of those, the files that write waves (tb/sim/rewrite/traces.py)."""
     level: str = ""
-    """Pragmas that replace the optimisation of `FAST`."""
+    """Pragmas that replace the optimisation of the rest."""
     merged_below: int = 64 * 1024
     """Bytes; smaller files are compiled as one: their headers cost more than they do."""
 
@@ -70,7 +70,7 @@ class _FileKind:
 _FAST = _FileKind("fast", ("classes_fast", "support_fast"), merged_below=_SMALL_FAST)
 _OTHERS = (
     _FileKind("slow", ("classes_slow", "support_slow"), level=SLOW),
-    _FileKind("trace", ("support_fast",), trace=True, level=TRACE, merged_below=_SMALL_TRACE),
+    _FileKind("trace", ("support_fast",), trace=True, merged_below=_SMALL_TRACE),
     _FileKind("trace_slow", ("support_slow",), trace=True, level=SLOW, merged_below=_SMALL_TRACE),
 )
 
@@ -115,7 +115,7 @@ def compile_all(
     generated, dependence = model.folder, model.dependence
     sources = json.loads((generated / f"{PREFIX}.json").read_text())["sources"]
     flags = plan.compile_flags
-    own = (*flags, *FAST, "-w")
+    own = (*flags, *plan.optimisation, "-w")
     shared = (*own, "-include", _PRECOMPILED)
     (generated / _PRECOMPILED).write_text(f'#include "{PREFIX}__pch.h"\n')
     units = [unit for kind in _OTHERS for unit in kind.units(model, sources, shared)]

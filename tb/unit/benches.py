@@ -178,7 +178,7 @@ def block_program(
         top=top_level[-1].stem,
         sources=(*_rtl(bench.rtl_folders, instead), *top_level),
         parameters={key: str(value) for key, value in given.items()},
-        defines=(f"BUS_BITS={bus_bits}",),
+        defines=(f"BUS_BITS={bus_bits}", *([f"ENGINE_SIZE={size}"] if size else [])),
         include=(*bench.include, _FOLDER, _CMODEL),
         cmodel=True,
     )

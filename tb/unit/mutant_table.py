@@ -61,6 +61,7 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
         ),
         Mutant("npu_host_write.sv", "&& «whole_q != '0» && room_q", "1'b1", "stuck host"),
         Mutant("npu_host_read.sv", "head_ok && «room_q >= need»", "1'b1", "host: wrong byte"),
+        Mutant("npu_host_check.sv", "&& «last < SpanW'(PAGE_BYTES)»", "last <= SpanW'(PAGE_BYTES)"),
         Mutant("npu_wr_resp_merge.sv", "rsp_err_q          <= «err_q[b_client_i]»", "err_q != '0"),
         # clocks that stop too early
         Mutant("npu_host_read.sv", "head_valid || «room_q != CountW'(ReturnBeats)»", "1'b0"),
@@ -113,6 +114,12 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
             "npu_matrix_seq.sv", "= «!running_q && held_i»", "running_q && guard_q != '0", "waits"
         ),
         Mutant("npu_matrix_seq.sv", "= !running_q && «held_i»", "1'b0", "waits for"),
+        Mutant(
+            "npu_matrix_seq.sv",
+            "&& «issued_q < GuardW'(SumLatency - 1)»",
+            "issued_q < GuardW'(SumLatency - 2)",
+            "passes",
+        ),
         # a place in mixed radix
         Mutant("npu_matrix_walk.sv", "«here_i.middle == 32'd1»;", "1'b0", "expected"),
         Mutant("npu_matrix_walk.sv", "next_o.inner  = «wraps» ?", "1'b0"),
@@ -217,6 +224,12 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
         Mutant("npu_program_check.sv", "(«columns > 2'd1»)", "1'b0", "expected 12"),
         # which programs are loaded
         Mutant("npu_program_dir.sv", "= «walk_end > first»", "walk_q >= first", "program at line"),
+        Mutant(
+            "npu_program_dir.sv",
+            "== «range_end») busy_q",
+            "range_end - RangeW'(invalidate_lines_i > image_lines_t'(1))",
+            "program at line",
+        ),
         Mutant("npu_program_dir.sv", "first - «FarthestStart»", "(FarthestStart - RangeW'(1))"),
         Mutant("npu_program_dir.sv", "«BOOT_STARTS[line_i[BootLineW-1:0]]» ?", "1'b1", "at line"),
         Mutant("npu_program_dir.sv", "(«ram_line < 32'(PROGRAM_RAM_LINES)» &&", "1'b1", "at line"),

@@ -9,8 +9,10 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from driver.capture import Capsule
+from driver.config import load_config
 from driver.reproduce import option_words
 from driver.results import OpRow, RunSpec, write_text
+from regress.paths import CONFIG_FILE
 
 _TEMPLATE = "test_shrunk.py.j2"
 _WIDTH = 96
@@ -30,9 +32,12 @@ def write_test(folder: Path, capsule: Capsule, spec: RunSpec, row: OpRow, identi
         keep_trailing_newline=True,
     )
     environment.filters["repr"] = repr
+    own = CONFIG_FILE if _is_portable(spec) else spec.config_file
+    alone = spec.model_copy(update={**_ALONE, "config_file": own})
     text = environment.get_template(_TEMPLATE).render(
         capsule=capsule,
-        options=[*option_words(spec.model_copy(update=dict(_ALONE))), "--op", "0"],
+        options=[*option_words(alone), "--op", "0"],
+        configuration="" if own == spec.config_file else spec.config_file.read_text(),
         row=row,
         identity=identity,
         shapes=" ".join("×".join(map(str, shape)) or "()" for shape in row.shapes),
@@ -42,6 +47,11 @@ def write_test(folder: Path, capsule: Capsule, spec: RunSpec, row: OpRow, identi
     path = folder / f"test_shrunk_{capsule.hash[:12]}.py"
     write_text(path, text)
     return path
+
+
+def _is_portable(spec: RunSpec) -> bool:
+    """Whether the configuration needs no file but its own."""
+    return load_config(spec.config_file, spec.config).filelist is None
 
 
 def _lines(text: str) -> list[str]:

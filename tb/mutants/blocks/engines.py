@@ -97,6 +97,11 @@ ENGINES: Final[Mapping[str, PlantedMutant]] = {
         BUS_ERRORS,
         Mutant("npu_gather.sv", "write_err_q || («wr_rsp_i.done» && wr_rsp_i.err)", "1'b1"),
     ),
+    "request-sum-error": PlantedMutant(
+        _REQUESTS,
+        BUS_ERRORS,
+        Mutant("npu_gather.sv", "(wr_rsp_i.done && «wr_rsp_i.err»)", "wr_rsp_i.err && !add"),
+    ),
     # what only a channel that pauses for long fills up
     "room-rows": PlantedMutant(
         _ROOM,

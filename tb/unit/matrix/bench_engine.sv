@@ -23,7 +23,9 @@ module bench_engine
   output logic [Writers-1:0][BusBits-1:0] wr_data_o,
   output logic [Writers-1:0][StrbW-1:0]   wr_strb_o
 );
-  localparam int unsigned FmaLatency = BusBits == 128 ? 1 : BusBits == 256 ? 4 : 2;
+  // As in corners.hpp
+  localparam int unsigned FmaLatency =
+      BusBits == 128 && Size == 8 ? 4 : BusBits == 256 ? 1 : 2;
   // The unusual shapes have the least buffers.
   localparam bit Least = (BusBits == 128 && Size == 32) || (BusBits == 512 && Size == 8);
   localparam int unsigned AccTiles    = !Least ? 8 : (Size == 32) ? 2 : 1;

@@ -117,7 +117,15 @@ class Host : public Model {
     if (random_.chance(5)) burst.addr = kMemBase - 64 + random_.below(128);
     if (random_.chance(3)) burst.addr = random_.engine();
     if (burst.burst == 2 && random_.chance(80)) burst.addr = burst.addr >> burst.size << burst.size;
+    if (random_.chance(10)) ends_with_its_page(burst);
     return burst;
+  }
+
+  // Or a byte or a beat later.
+  void ends_with_its_page(AxiBurst& burst) {
+    if (random_.chance(50)) burst.size = 0;
+    const uint64_t late = random_.below(2) << burst.size;
+    burst.addr = (burst.addr / kPage + 1) * kPage - (uint64_t(burst.len + 1) << burst.size) + late;
   }
 
   // Every id writes its own part of the host's region, because writes of different ids may
