@@ -115,6 +115,16 @@ def test_resume_runs_exactly_what_is_missing(tmp_path: Path) -> None:
             assert new.attempts == old.attempts
 
 
+@pytest.mark.parametrize("former", ["resume", "only_failed"])
+def test_what_was_never_started_cannot_be_resumed_and_leaves_nothing(
+    tmp_path: Path, former: str
+) -> None:
+    config = write_config(tmp_path / "c.yaml", {"passing": 1})
+    with pytest.raises(InputError, match="plan of t: got none"):
+        go(config, tmp_path / "s", **{former: True})
+    assert not (tmp_path / "s").exists()
+
+
 def test_resume_of_a_complete_plan_runs_nothing(tmp_path: Path) -> None:
     config = write_config(tmp_path / "c.yaml", {"passing": 2, "dying": 1})
     go(config, tmp_path / "s")

@@ -108,8 +108,13 @@ def latest(store: Store, tier: str) -> Plan:
     """The newest plan of a tier. InputError when there is none."""
     plans = store.plans(tier=tier, limit=1)
     if not plans:
-        raise InputError(store.folder, f"plan of {tier}", "none", "one that was started before")
+        raise no_plan(store.folder, tier)
     return plans[0]
+
+
+def no_plan(folder: Path, tier: str) -> InputError:
+    """What to raise where a former plan is asked for and there is none."""
+    return InputError(folder, f"plan of {tier}", "none", "one that was started before")
 
 
 def _resumed(

@@ -107,7 +107,9 @@ def _check(spec: RunSpec) -> None:
         raise InputError(COMMAND_LINE, "mode", ", ".join(spec.modes), expected)
     for option, given in {"--op": spec.op_filter, "--shard": spec.shard}.items():
         if given is not None:
-            raise InputError(COMMAND_LINE, option, given, "the whole test with --shards")
+            raise InputError(
+                COMMAND_LINE, option, given, "the whole test with --shards or --resume"
+            )
 
 
 def _items(spec: RunSpec, shards: int) -> tuple[PlannedJob, ...]:

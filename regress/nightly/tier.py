@@ -27,7 +27,7 @@ from regress.nightly.estimate import (
 )
 from regress.nightly.pool import LocalPool, Pool
 from regress.nightly.prepare import BuildFunction, PrepareStep
-from regress.nightly.request import TierRequest, planned, tier_jobs
+from regress.nightly.request import TierRequest, no_plan, planned, tier_jobs
 from regress.nightly.run_plan import (
     PLANS_FOLDER,
     SITE_FOLDER,
@@ -110,14 +110,18 @@ def run_tier(
 
 
 def _opened(request: TierRequest, stack: ExitStack) -> Store:
-    """The store. A dry run makes none: InputError where a URL has none, and one that does not stay
-    where a folder has none, unless the former plan is asked for."""
+    """The store. What asks for a former plan makes none: InputError where there is none. Neither
+    does a dry run: InputError where a URL has none, one that does not stay where a folder has
+    none."""
     folder, dry = request.folder, request.dry_run
     former = request.resume or request.only_failed
-    if dry and not former and request.store_url is None and not present(folder / DATABASE_FILE):
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="npu-dry-")))
+    if request.store_url is None and not present(folder / DATABASE_FILE):
+        if former:
+            raise no_plan(folder, request.tier)
+        if dry:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="npu-dry-")))
         return Store.open(folder)
-    return Store.open(folder, request.store_url, create=not dry)
+    return Store.open(folder, request.store_url, create=not (dry or former))
 
 
 def _check_unused(folder: Path) -> None:
