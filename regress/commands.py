@@ -68,14 +68,14 @@ def _spec(
     load_config(options.config_file, config)
     backend = _one_of("BACKEND", options.backend, get_args(BackendName))
     waves = _one_of("WAVES", options.waves, get_args(Waves))
-    if backend == "rtl":
-        _check_compiler()
     suffix = "" if options.op is None else f"-op{options.op}"
     suffix += "" if name_filter is None else f"-{_NO_FILE_NAME.sub('-', name_filter)}"
     op, first = (None, None) if options.op is None else parse_op_range(options.op)
     out = (options.out or OUT / f"{folder}-{options.seed}{suffix}").absolute()
-    for path in (ROOT, out):
-        _check_no_space(path)
+    if backend == "rtl":
+        _check_compiler()
+        _check_no_space("repository", ROOT)
+        _check_no_space("OUT", out)
     return RunSpec.model_validate(
         {
             "test": test,
@@ -117,9 +117,9 @@ def _check_compiler() -> None:
         raise InputError("PATH", " or ".join(names), "nothing", "a C++ compiler (g++ 11 or newer)")
 
 
-def _check_no_space(path: Path) -> None:
+def _check_no_space(name: str, path: Path) -> None:
     if any(character.isspace() for character in str(path)):
-        raise InputError(_COMMAND_LINE, "path", path, "no space in it (simulator builds break)")
+        raise InputError(_COMMAND_LINE, name, path, "no space in it (simulator builds break)")
 
 
 def _by_number(test: str, options: RunOptions) -> RunOptions:

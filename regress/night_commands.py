@@ -228,6 +228,8 @@ def report(
     """`npu-cosim report`. InputError for a night of longer ago than that: it is not tonight's."""
     if to.webhook is not None:
         notify.check_webhook(to.webhook)
+    if to.mail is not None and not to.mail.absolute().parent.is_dir():
+        raise InputError("command line", "--mail", to.mail, "a file in a folder that is there")
     note = partial(print_line, console)
     with _opened(location) as store:
         plan = _plan(store, None, plan_id)

@@ -123,6 +123,12 @@ def test_a_run_of_one_op_does_not_overwrite_the_whole_run(call: Call, tmp_path: 
     assert (tmp_path / "out" / "passing-1-..-a-b-c" / RESULT_FILE).exists()
 
 
+def test_a_run_without_a_build_may_have_a_space_in_its_folder(call: Call, tmp_path: Path) -> None:
+    folder = tmp_path / "two words"
+    assert call("run", "passing", "--backend", "cmodel", "--out", str(folder))[0] == 0
+    assert (folder / RESULT_FILE).exists()
+
+
 def test_a_check_is_run_by_its_name(call: Call, tmp_path: Path) -> None:
     call("run", "passing", "--op", "Second")
     assert read_json(tmp_path / "out" / "passing-1-op1" / SPEC_FILE, RunSpec).op_filter == 1
@@ -151,7 +157,7 @@ def test_a_check_is_run_by_its_name(call: Call, tmp_path: Path) -> None:
         (["run", "passing", "--waves", "x"], "WAVES: got x, expected one of none, vcd, fst"),
         (["run", "passing", "--seed", "-1"], "command line: Invalid value for '--seed'"),
         (["run", "passing", "--seed", "x"], "command line: Invalid value for '--seed'"),
-        (["run", "passing", "--out", "a b"], "path: got "),
+        (["run", "passing", "--out", "a b"], "OUT: got "),
         (["run", "passing", "--config-file", "none.yaml"], "none.yaml: file: got No such file"),
         (["run"], "command line: TEST: got nothing, expected a test; `npu-cosim tests` lists"),
         (["bisect", "7"], "command line: GOOD: got nothing, expected a revision in which it"),

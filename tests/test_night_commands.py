@@ -120,6 +120,20 @@ def test_report_writes_the_pages_and_the_message(
     assert "nightly RED" in mail.read_text()
 
 
+def test_a_message_into_a_folder_that_is_not_there_is_refused(
+    demo: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mail = tmp_path / "none" / "night.eml"
+    where = ("--out", str(demo / "store"), "--mail", str(mail), "--to", "a@b.example")
+    status, out, said = call(capsys, "report", *where)
+    assert (status, out) == (2, "")
+    assert (
+        said
+        == f"error: command line: --mail: got {mail}, expected a file in a folder that is there\n"
+    )
+    assert not mail.parent.exists()
+
+
 def test_a_baseline_is_checked_then_recorded_and_then_quiet(
     demo: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
