@@ -250,7 +250,7 @@ def unit(console: Console, name: str, options: UnitOptions) -> int:
     """`npu-cosim unit`."""
     command = unit_command(name, options.vectors, options.seed)
     _check_compiler()
-    _check_no_space(ROOT)
+    _check_no_space("repository", ROOT)
     return run_unit(name, command, partial(print_line, console))
 
 
