@@ -18,8 +18,11 @@ _PREFIXES = {
     "String should match pattern ": "text that matches ",
 }
 """How pydantic begins, and what reads well behind "expected"."""
-_SAID = {"model_type": "keys with values", "int_parsing_size": "a smaller number"}
-"""Of these kinds pydantic tells how it is made itself."""
+_SAID = {
+    "Input should be a valid dictionary": "keys with values",
+    "Unable to parse input string as an integer, exceeded": "a smaller number",
+}
+"""How pydantic begins where it tells how it is made itself, and what to say instead."""
 _NOT_JSON = "Invalid JSON: "
 _MISSING = ("missing", "missing_argument")
 _TOO_MANY = ("unexpected_positional_argument", "unexpected_keyword_argument")
@@ -53,7 +56,7 @@ def explain(
         if known and not near:
             expected = f"one of {', '.join(known)}"
         return field, "an unknown key", expected
-    said = _SAID.get(kind, said)
+    said = next((better for begins, better in _SAID.items() if said.startswith(begins)), said)
     for begins, instead in _PREFIXES.items():
         said = instead + said.removeprefix(begins) if said.startswith(begins) else said
     return field, readable(first["input"]), said
