@@ -176,7 +176,8 @@ def bisect(
     with _opened(location) as store:
         job = load_job(store, identity)
         row = failing_row(job, op)
-        found = bisection.bisect_job(job, row, span, note=note)
+        progress = ProgressBar(console, f"bisect {job.attempt.id}", "revisions")
+        found = bisection.bisect_job(job, row, span, progress)
     note(f"first bad revision: {found.first_bad} {found.subject}")
     if found.untestable:
         note(f"could not be tried, and may be it as well: {' '.join(found.untestable)}")
@@ -228,8 +229,8 @@ def report(
     """`npu-cosim report`. InputError for a night of longer ago than that: it is not tonight's."""
     if to.webhook is not None:
         notify.check_webhook(to.webhook)
-    if to.mail is not None and not to.mail.absolute().parent.is_dir():
-        raise InputError("command line", "--mail", to.mail, "a file in a folder that is there")
+    if to.mail is not None:
+        notify.check_mail(to.mail)
     note = partial(print_line, console)
     with _opened(location) as store:
         plan = _plan(store, None, plan_id)

@@ -9,16 +9,20 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 
 import pytest
 from night_host import add, attempt, item, plan, result, row
+from rich.console import Console
 
 from driver.errors import InputError
 from driver.evidence import CAPSULE, folder_of
+from regress import progress
 from regress.failures import bisect
 from regress.failures.bisect import ProbeResult, bisect_job, command_of, probe_revision, search
 from regress.nightly.provenance import revision as revision_of
+from regress.progress import ProgressBar
 from regress.results.model import JobStatus
 from regress.results.night import StoredJob, load_job
 from regress.results.store import Store
@@ -53,6 +57,12 @@ def test_the_first_bad_revision_is_found(
     found = search([str(i) for i in range(len(line))], probe)
     assert found == (str(first), tuple(map(str, untestable)), len(asked))
     assert len(asked) == len(set(asked))
+
+
+def test_the_plan_grows_with_what_cannot_be_tried() -> None:
+    told: list[int] = []
+    *_, tried = search("UUUUUB", lambda letter: ANSWERS[letter], told.append)
+    assert (told, tried) == ([3, 4, 4, 5, 5], 5)
 
 
 def test_a_thousand_revisions_take_ten_tries() -> None:
@@ -108,6 +118,21 @@ def job(tmp_path: Path) -> Iterator[StoredJob]:
         yield load_job(store, made.id)
 
 
+class _Notes(ProgressBar):
+    """Keeps what is noted."""
+
+    def __init__(self, said: list[str]) -> None:
+        super().__init__(Console(file=StringIO()), "bisect")
+        self._said = said
+
+    def note(self, text: str) -> None:
+        self._said.append(text)
+
+
+def shown(said: list[str]) -> ProgressBar:
+    return _Notes(said)
+
+
 def check(revision: str) -> ProbeResult:
     return probe_revision(revision, ["./check"])
 
@@ -118,13 +143,12 @@ def test_each_revision_is_unpacked_set_up_and_run(
     _, revisions = repository
     said: list[str] = []
     span = (revisions[0], "HEAD")
-    found = bisect_job(job, None, span, note=said.append, probe=check)
+    found = bisect_job(job, None, span, shown(said), probe=check)
     assert found.first_bad == revisions[3][:12]
     assert found.subject == "revision 4"
     assert found.untestable == (revisions[2][:12],)
     assert f"{revisions[2][:12]}  untestable" in said
-    assert said[0] == "5 revisions in question, about 5 to try"
-    assert len(said[1:]) == found.tried == 5
+    assert len(said) == found.tried == 5
 
 
 def test_revisions_that_differ_in_texts_alone_are_tried_once(
@@ -142,20 +166,28 @@ def test_revisions_that_differ_in_texts_alone_are_tried_once(
         probed.append(revision)
         return ProbeResult.BAD
 
-    ask = bisect._noting(probe, said.append)
+    ask = bisect._noting(probe, shown(said))
     newest = bisect.resolve("bad", "HEAD")
     assert [ask(one) for one in (revisions[4], revisions[5], newest)] == [ProbeResult.BAD] * 3
     assert probed == revisions[4:]
     assert said[-1] == f"{newest[:12]}  bad, the same sources as {revisions[5][:12]}"
 
 
-def test_a_long_step_says_how_long_it_has_been_going_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    now, said = [100.0], []
-    monkeypatch.setattr(bisect.time, "monotonic", lambda: now[0])
-    idle = bisect._elapsing("make setup", said.append)
-    for now[0] in (100.2, 114.9, 115.1, 115.3, 146.0):
-        idle()
-    assert said == ["make setup: 15 s of at most 3600", "make setup: 45 s of at most 3600"]
+def test_it_shows_how_far_it_is_while_a_revision_is_tried(
+    repository: tuple[Path, list[str]], job: StoredJob, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, revisions = repository
+    monkeypatch.setattr(progress, "_LINE_EVERY_S", 0.0)
+    told = StringIO()
+    bar = ProgressBar(Console(file=told, width=200), "bisect", "revisions")
+
+    def probe(revision: str) -> ProbeResult:
+        return probe_revision(revision, ["./check"], tick=bar.tick)
+
+    bisect_job(job, None, (revisions[0], "HEAD"), bar, probe=probe)
+    lines = told.getvalue().splitlines()
+    counts = [line.split()[1] for line in lines if line.startswith("bisect: ")]
+    assert list(dict.fromkeys(counts)) == ["0/5", "1/5", "2/5", "3/5", "4/5", "5/5"]
 
 
 def test_a_program_that_breaks_is_no_verdict(repository: tuple[Path, list[str]]) -> None:
@@ -176,7 +208,7 @@ def test_ends_that_are_not_good_and_bad_are_refused(
         (("nonsense", "HEAD"), "good: got nonsense, expected a revision"),
     ):
         with pytest.raises(InputError, match=said):
-            bisect_job(job, None, span, probe=check)
+            bisect_job(job, None, span, shown([]), probe=check)
 
 
 def test_a_good_revision_beside_the_main_line_is_refused(
@@ -192,7 +224,7 @@ def test_a_good_revision_beside_the_main_line_is_refused(
     ):
         subprocess.run([GIT, *names, *words], cwd=root, check=True, capture_output=True)
     with pytest.raises(InputError, match=r"good: got .*, expected an ancestor of .* main line"):
-        bisect_job(job, None, ("side", revisions[5]), probe=check)
+        bisect_job(job, None, ("side", revisions[5]), shown([]), probe=check)
 
 
 @pytest.mark.parametrize(

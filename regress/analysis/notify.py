@@ -76,6 +76,12 @@ def check_webhook(url: str) -> None:
         raise InputError("command line", "webhook", url, "an http or https address")
 
 
+def check_mail(path: Path) -> None:
+    """InputError for a file in a folder that is not there."""
+    if not path.absolute().parent.is_dir():
+        raise InputError("command line", "--mail", path, "a file in a folder that is there")
+
+
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
     """A redirected POST would arrive as a GET without the message: HTTPError."""
 

@@ -11,7 +11,6 @@ import shlex
 import shutil
 import subprocess
 import tarfile
-import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -30,11 +29,11 @@ from regress.failures.replay import spec_of
 from regress.folder import locked
 from regress.paths import BUILD, ROOT
 from regress.process import environment, execute
+from regress.progress import ProgressBar
 from regress.results.night import StoredJob
 
 FOLDER = BUILD / "bisect"
 _LIMIT_S = 3600.0
-_NOTE_EVERY_S = 15
 _NOT_RUN = frozenset(("docs", "README.md", "CHANGELOG.md", "LICENSE"))
 """Of a revision's files and folders."""
 _SHORT = 12
@@ -67,37 +66,44 @@ def bisect_job(
     job: StoredJob,
     row: OpRow | None,
     span: tuple[str, str],
+    progress: ProgressBar,
     *,
-    note: Callable[[str], None] = lambda _: None,
     probe: Probe | None = None,
 ) -> BisectResult:
     """Search between a good and a bad revision. InputError when they are not good and bad, or when
     another search is using the folder of unpacked revisions."""
-    with nullcontext() if probe else locked(FOLDER, "bisect"):
-        return _bisected(span, _noting(probe or _prober(job, row, note), note), note)
+    with nullcontext() if probe else locked(FOLDER, "bisect"), progress:
+        probe = probe or _prober(job, row, progress.tick)
+        return _bisected(span, _noting(probe, progress), progress)
 
 
-def _bisected(span: tuple[str, str], ask: Probe, note: Callable[[str], None]) -> BisectResult:
+def _bisected(span: tuple[str, str], ask: Probe, progress: ProgressBar) -> BisectResult:
     good, bad = (
         resolve(name, revision) for name, revision in zip(("good", "bad"), span, strict=True)
     )
     revisions = between(good, bad)
-    most = 2 + (len(revisions) - 1).bit_length()  # both ends, and half of the rest each time
-    note(f"{len(revisions)} revisions in question, about {most} to try")
-    for revision, expected in ((good, ProbeResult.GOOD), (bad, ProbeResult.BAD)):
+    ends = ((good, ProbeResult.GOOD), (bad, ProbeResult.BAD))
+
+    def plan(tries: int) -> None:
+        progress.plan(len(ends) + tries)
+
+    plan(_most_tries(len(revisions) - 1))
+    for revision, expected in ends:
         answer = ask(revision)
         if answer is not expected:
             name = f"{expected.value} revision {revision[:_SHORT]}"
             raise InputError("command line", name, answer.value, expected.value)
-    first, untestable, tried = search(revisions, ask)
-    return BisectResult(
-        first[:_SHORT], _git("log", "-1", "--format=%s", first), untestable, tried + 2
-    )
+    first, untestable, tried = search(revisions, ask, plan)
+    subject = _git("log", "-1", "--format=%s", first)
+    return BisectResult(first[:_SHORT], subject, untestable, tried + len(ends))
 
 
-def search(revisions: Sequence[str], probe: Probe) -> tuple[str, tuple[str, ...], int]:
+def search(
+    revisions: Sequence[str], probe: Probe, plan: Callable[[int], None] = lambda _: None
+) -> tuple[str, tuple[str, ...], int]:
     """The first bad one of `revisions` (oldest first, the last known to be bad), those that could
-    not be tried and may come before it, and how many were tried."""
+    not be tried and may come before it, and how many were tried. `plan` hears how many will have
+    been at most, if all that are left can be tried."""
     first_bad, last_good = len(revisions) - 1, -1
     skipped: set[int] = set()
     tried = 0
@@ -105,6 +111,7 @@ def search(revisions: Sequence[str], probe: Probe) -> tuple[str, tuple[str, ...]
         open_ones = [i for i in range(last_good + 1, first_bad) if i not in skipped]
         if not open_ones:
             break
+        plan(tried + _most_tries(len(open_ones)))
         middle = (last_good + first_bad) / 2
         at = min(open_ones, key=lambda i: (abs(i - middle), i))
         tried += 1
@@ -117,6 +124,11 @@ def search(revisions: Sequence[str], probe: Probe) -> tuple[str, tuple[str, ...]
             skipped.add(at)
     between_them = sorted(i for i in skipped if last_good < i < first_bad)
     return revisions[first_bad], tuple(revisions[i][:_SHORT] for i in between_them), tried
+
+
+def _most_tries(count: int) -> int:
+    """To find the first bad one of so many revisions, if there is one."""
+    return count.bit_length()
 
 
 def resolve(name: str, revision: str) -> str:
@@ -155,7 +167,7 @@ def _git_bytes(*arguments: str) -> bytes:
     return done.stdout
 
 
-def _noting(probe: Probe, note: Callable[[str], None]) -> Probe:
+def _noting(probe: Probe, progress: ProgressBar) -> Probe:
     """The probe, heard, and asked once for revisions that differ in nothing that runs."""
     known: dict[str, tuple[str, ProbeResult]] = {}
 
@@ -165,7 +177,8 @@ def _noting(probe: Probe, note: Callable[[str], None]) -> Probe:
             known[sources] = revision, probe(revision)
         first, answer = known[sources]
         same = "" if first == revision else f", the same sources as {first[:_SHORT]}"
-        note(f"{revision[:_SHORT]}  {answer.value}{same}")
+        progress.done()
+        progress.note(f"{revision[:_SHORT]}  {answer.value}{same}")
         return answer
 
     return ask
@@ -177,10 +190,10 @@ def _sources(revision: str) -> str:
     return "\n".join(f"{what} {name}" for what, _, name in entries if name not in _NOT_RUN)
 
 
-def _prober(job: StoredJob, row: OpRow | None, note: Callable[[str], None]) -> Probe:
+def _prober(job: StoredJob, row: OpRow | None, tick: Callable[[], None]) -> Probe:
     spec = spec_of(job, FOLDER / "out")
     command = command_of(job, row, spec)
-    return lambda revision: probe_revision(revision, command, row, note)
+    return lambda revision: probe_revision(revision, command, row, tick)
 
 
 def command_of(job: StoredJob, row: OpRow | None, spec: RunSpec) -> list[str]:
@@ -199,12 +212,12 @@ def probe_revision(
     revision: str,
     command: Sequence[str],
     row: OpRow | None = None,
-    note: Callable[[str], None] = lambda _: None,
+    tick: Callable[[], None] = lambda: None,
 ) -> ProbeResult:
     """Unpack, set up and run. The folder stays: a search that is started again is quicker.
 
     `row`: of the failure that is looked for. Another failure, or a run without that op, says
-    nothing.
+    nothing. `tick` is called often.
     """
     tree = FOLDER / revision[:_SHORT]
     if not (tree / "Makefile").exists():
@@ -214,24 +227,10 @@ def probe_revision(
     steps = (["make", "setup"], [*command, "--out", str(out)])
     for step in steps:
         prefix = ["env", "-C", str(tree)]
-        what = f"{revision[:_SHORT]}  {' '.join(step[:2])}"
-        ended = execute([*prefix, *step], log, _LIMIT_S, lambda _: None, _elapsing(what, note))
+        ended = execute([*prefix, *step], log, _LIMIT_S, lambda _: None, tick)
         if ended.timed_out or (ended.status and step is steps[0]):
             return ProbeResult.UNTESTABLE
     return _answer(out / RESULT_FILE, ended.status, row)
-
-
-def _elapsing(what: str, note: Callable[[str], None]) -> Callable[[], None]:
-    """Called often, says now and then how long it has been going on."""
-    start, said = time.monotonic(), 0
-
-    def idle() -> None:
-        nonlocal said
-        if (now := int(time.monotonic() - start) // _NOTE_EVERY_S) > said:
-            said = now
-            note(f"{what}: {now * _NOTE_EVERY_S} s of at most {_LIMIT_S:.0f}")
-
-    return idle
 
 
 class _OlderFailure(BaseModel):

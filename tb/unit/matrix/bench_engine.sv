@@ -23,7 +23,7 @@ module bench_engine
   output logic [Writers-1:0][BusBits-1:0] wr_data_o,
   output logic [Writers-1:0][StrbW-1:0]   wr_strb_o
 );
-  // As in corners.hpp
+  // One of those in corners.hpp
   localparam int unsigned FmaLatency =
       BusBits == 128 && Size == 8 ? 4 : BusBits == 256 ? 1 : 2;
   // The unusual shapes have the least buffers.

@@ -9,9 +9,8 @@
 
 namespace corners {
 
-// As in bench_engine.sv; and the cycles before a sum may enter the array again.
-constexpr uint64_t kFmaLatency = kBusBytes == 16 && ENGINE_SIZE == 8 ? 4 : kBusBytes == 32 ? 1 : 2;
-constexpr uint64_t kSumLatency = ENGINE_SIZE * kFmaLatency + 2;
+// Stages of a multiply-add that a bench_engine has.
+constexpr uint64_t kFmaLatencies[] = {1, 2, 4};
 
 inline Axis axis(uint64_t outer, uint64_t inner, uint64_t outer_stride = 0, uint64_t stride = 1) {
   return {{1, outer, inner}, {0, outer_stride, stride}};
@@ -148,14 +147,19 @@ void all(uint64_t seed, Execute execute) {
       {"a weight of -2 times a scale of 32768, infinite in fp16", 0x7800, 0x66666666},
       {"a weight of 0 times an infinite scale", 0x7C00, 0x88888888},
   };
+  size_t count = 0;
+  const auto counted = [&](Bench& bench, const Product& product) {
+    execute(bench, product);
+    ++count;
+  };
   for (const auto& [name, scale, weights] : kScaled) {
     Bench bench(seed);
-    execute(bench, scaled(name, bench.memory, scale, weights));
+    counted(bench, scaled(name, bench.memory, scale, weights));
   }
   const auto run = [&](const Product& product) {
     Bench bench(seed);
     ProductMaker(bench.memory, bench.random).fill(product);
-    execute(bench, product);
+    counted(bench, product);
   };
   for (const uint64_t inner : {3, 4, 5, 6, 7}) run(three_runs(inner));
   for (const uint64_t columns : {2, 3, 5, 8}) run(last_beat(columns));
@@ -164,14 +168,17 @@ void all(uint64_t seed, Execute execute) {
     const Product product = long_group(group);
     ProductMaker(bench.memory, bench.random).fill(product);
     fill_with_ones(product, bench.memory);
-    execute(bench, product);
+    counted(bench, product);
   }
   for (const bool columns : {false, true}) run(long_result(columns));
-  size_t count = std::size(kScaled) + 14;
-  for (uint64_t tokens = kSumLatency - 3; tokens <= kSumLatency + 1; ++tokens)
-    for (uint64_t tiles = 1; tiles <= 6; ++tiles)
-      if (tokens % tiles == 0 && tokens / tiles <= 2 * ENGINE_SIZE)
-        run(passes(tokens / tiles, tiles * ENGINE_SIZE)), ++count;
+  for (const uint64_t fma_latency : kFmaLatencies) {
+    // Cycles before a sum may enter the array again.
+    const uint64_t latency = ENGINE_SIZE * fma_latency + 2;
+    for (uint64_t tokens = latency - 3; tokens <= latency + 1; ++tokens)
+      for (uint64_t tiles = 1; tiles <= 6; ++tiles)
+        if (tokens % tiles == 0 && tokens / tiles <= 2 * ENGINE_SIZE)
+          run(passes(tokens / tiles, tiles * ENGINE_SIZE));
+  }
   std::printf("corners  %zu products, differing 0\n", count);
 }
 
