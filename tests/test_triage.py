@@ -250,6 +250,13 @@ def test_a_wrong_entry_is_refused_with_its_field(
         load_known_issues(path)
 
 
+def test_a_signature_that_takes_too_long_is_refused_by_its_id() -> None:
+    slow = issue(id="#9", signature="^(?:(a)|(aa))+$")
+    assert slow.matches("matmul", "default", "aaa")
+    with pytest.raises(InputError, match=r"the signature of #9: got \^.*done .* within 1 s"):
+        slow.matches("matmul", "default", "a" * 60 + "b")
+
+
 def test_an_id_is_given_once(tmp_path: Path) -> None:
     path = tmp_path / "known.yaml"
     path.write_text(GOOD + GOOD.removeprefix("issues:\n"))

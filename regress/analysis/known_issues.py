@@ -7,11 +7,11 @@ nothing any more: what it covered is red again.
 
 from __future__ import annotations
 
-import re
 from datetime import date
 from pathlib import Path
 from typing import Annotated, Any
 
+import regex
 from pydantic import Field, ValidationError, field_validator
 
 from driver.errors import InputError
@@ -24,6 +24,8 @@ KNOWN_ISSUES = ROOT / "regress" / "baselines" / "known_issues.yaml"
 
 _ANYTHING = "\0"
 """What no failure says: a pattern that fits it fits them all."""
+_LIMIT_S = 1.0
+"""For one failure. A pattern can have more ways to fit than anybody waits for."""
 Text = Annotated[str, Field(min_length=1)]
 
 
@@ -57,10 +59,10 @@ class KnownIssue(Frozen):
     @classmethod
     def _compiles(cls, value: str) -> str:
         try:
-            re.compile(value)
-        except (re.error, OverflowError, RecursionError) as error:
+            pattern = regex.compile(value)
+        except (regex.error, OverflowError, RecursionError) as error:
             raise ValueError(f"a regular expression ({error})") from error
-        if re.search(value, "") or re.search(value, _ANYTHING):
+        if pattern.search("") or pattern.search(_ANYTHING):
             raise ValueError("a regular expression that does not fit whatever fails")
         return value
 
@@ -69,8 +71,15 @@ class KnownIssue(Frozen):
         return self.test in (None, test) and self.config in (None, config)
 
     def matches(self, test: str, config: str, signature: str) -> bool:
-        """Whether a failure is this issue."""
-        return self.covers(test, config) and re.search(self.signature, signature) is not None
+        """Whether a failure is this issue. InputError when the pattern takes too long to say."""
+        if not self.covers(test, config):
+            return False
+        try:
+            return regex.search(self.signature, signature, timeout=_LIMIT_S) is not None
+        except TimeoutError as error:
+            expected = f"a regular expression that is done with a failure within {_LIMIT_S:g} s"
+            place = f"the signature of {self.id}"
+            raise InputError(KNOWN_ISSUES, place, self.signature, expected) from error
 
 
 def load_known_issues(path: Path = KNOWN_ISSUES) -> tuple[KnownIssue, ...]:
