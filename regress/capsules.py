@@ -39,14 +39,17 @@ def record(
     *,
     dtype: str | None = None,
     device: str = "cpu",
+    progress: Callable[[], object] | None = None,
 ) -> Capsule:
-    """Run a workload, by its name or its file, and record it.
+    """Run a workload, by its name or its file, and record it; `progress` is called with each op.
 
     InputError for an unknown one, a wrong checkpoint, and for what its own code raises.
     """
     from workloads import capture_workload  # noqa: PLC0415 (torch takes seconds)
 
-    return capture_workload(workload, seed=seed, checkpoint=checkpoint, dtype=dtype, device=device)
+    return capture_workload(
+        workload, seed=seed, checkpoint=checkpoint, dtype=dtype, device=device, progress=progress
+    )
 
 
 def kept_capsules(

@@ -232,9 +232,15 @@ def capture(console: Console, workload: str, options: CaptureOptions) -> int:
     if options.out is not None:
         check_replaceable(options.out)  # recording takes minutes
     start = time.monotonic()
-    capsule = capsules.record(
-        workload, options.seed, options.checkpoint, dtype=options.dtype, device=options.device
-    )
+    with ProgressBar(console, workload) as bar:
+        capsule = capsules.record(
+            workload,
+            options.seed,
+            options.checkpoint,
+            dtype=options.dtype,
+            device=options.device,
+            progress=bar.done,
+        )
     target = options.out or OUT / "capsules" / f"{capsule.name}-{options.seed}"
     save_capsule(capsule, target)
     note = partial(print_line, console)

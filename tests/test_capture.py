@@ -47,6 +47,13 @@ def tensors(op: Op) -> Iterator[TensorRef]:
     return (value for value in op.inputs if isinstance(value, TensorRef))
 
 
+def test_progress_hears_of_every_recorded_op() -> None:
+    heard: list[int] = []
+    model = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.ReLU())
+    found = capture(model, torch.ones(1, 3), name="m", progress=lambda: heard.append(len(heard)))
+    assert len(heard) == len(found.ops) > 1
+
+
 def test_linear_is_an_addmm_of_the_parameters(block: Capsule) -> None:
     (op,) = ops_named(block, "aten.addmm.default")
     assert op.module == "proj"

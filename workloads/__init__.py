@@ -97,10 +97,12 @@ def capture_workload(
     checkpoint: Path | None = None,
     dtype: str | None = None,
     device: str = "cpu",
+    progress: Callable[[], object] | None = None,
 ) -> Capsule:
     """Build a workload and capture one run of it.
 
     `dtype`: handed to `build` where it takes one; else the module and its floats are converted.
+    `progress` is called with every op that is recorded.
 
     Raises:
         InputError: unknown workload, dtype or device, a checkpoint that does not fit, or whatever
@@ -125,7 +127,7 @@ def capture_workload(
             module, inputs = _converted(module, inputs, dtype)
     name = workload.name if dtype is None else f"{workload.name}_{dtype}"
     with blamed(workload.file, "run"):
-        return capture(module, inputs, name=name, seed=seed)
+        return capture(module, inputs, name=name, seed=seed, progress=progress)
 
 
 def _converted(module: torch.nn.Module, inputs: Inputs, dtype: str) -> tuple[Any, Any]:

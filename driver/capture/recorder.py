@@ -10,7 +10,7 @@ import contextlib
 import dataclasses
 import random
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import CodeType
 from typing import Any, TypeGuard
 
@@ -37,7 +37,13 @@ Inputs = torch.Tensor | Sequence[object] | Mapping[str, object]
 
 
 def capture(
-    module: torch.nn.Module, inputs: Inputs, *, name: str, seed: int = 0, threads: int = 1
+    module: torch.nn.Module,
+    inputs: Inputs,
+    *,
+    name: str,
+    seed: int = 0,
+    threads: int = 1,
+    progress: Callable[[], object] | None = None,
 ) -> Capsule:
     """Run `module` on `inputs` without gradients and record its ops.
 
@@ -47,6 +53,7 @@ def capture(
         name: of the capsule: letters, digits, "_", "." and "-".
         seed: of torch's random numbers during the run (dropout and the like).
         threads: torch's threads during the run; sums depend on it, so it is 1 by default.
+        progress: called with every op that is recorded.
 
     Raises:
         InputError: a tensor is not a plain strided CPU tensor of a type that capsules hold, or
@@ -61,7 +68,7 @@ def capture(
     book = StorageBook(name, module)
     given = _leaf_refs(book, inputs, "inputs")
     with ModulePath(module) as path, _reproducible(seed, threads), torch.no_grad():
-        recorder = _Recorder(book, path, capture.__code__)
+        recorder = _Recorder(book, path, capture.__code__, progress)
         with recorder, HostReads(name):
             result = module(**inputs) if isinstance(inputs, Mapping) else module(*inputs)
     fields: dict[str, Any] = {
@@ -87,12 +94,19 @@ class _Settings(Frozen):
 class _Recorder(TorchDispatchMode):
     """Sees each op below autograd, after torch has taken composite ops apart."""
 
-    def __init__(self, book: StorageBook, path: ModulePath, stop: CodeType) -> None:
+    def __init__(
+        self,
+        book: StorageBook,
+        path: ModulePath,
+        stop: CodeType,
+        progress: Callable[[], object] | None,
+    ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.ops: list[Op] = []
         self._book = book
         self._path = path
         self._stop = stop
+        self._progress = progress
         self._within: list[torch._ops.OpOverload] = []
 
     @classmethod
@@ -138,6 +152,8 @@ class _Recorder(TorchDispatchMode):
                 outputs=self._outputs(args if str(func) == HOST_READ else outputs, field),
             )
         )
+        if self._progress is not None:
+            self._progress()
         return result
 
     def _decomposed(

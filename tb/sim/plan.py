@@ -41,6 +41,8 @@ OWN_STANDARD = "-std=c++20"
 FAST = (GENERATED_STANDARD, "-O3", "-march=native")
 WITH_WAVES = (GENERATED_STANDARD, "-O1", "-march=native")
 """Instead of `FAST`, of a model that can record waves: it runs as fast, and is built sooner."""
+SHORTER = ("-fno-expand", "-fno-merge-cond")
+"""Steps of Verilator that such a model goes without, for the same reason: less C++, sooner."""
 SLOW = '#pragma GCC optimize("O0")\n#pragma clang optimize off\n'
 """In the text of files that run once, so that they can share a precompiled header."""
 RUNTIME = (GENERATED_STANDARD, "-O2", "-march=native")
@@ -73,7 +75,7 @@ def verilator_flags(variant: BuildVariant) -> list[str]:
     if variant.mutants:
         flags += NO_IMPLICIT_NETS
     if variant.trace:
-        flags += ["--trace-vcd", "--trace-structs"]
+        flags += ["--trace-vcd", "--trace-structs", *SHORTER]
     flags += ["--vpi"] if variant.vpi else ["+define+NPU_SHARED_MEMORY_ONLY"]
     return flags
 
