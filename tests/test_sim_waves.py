@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from sim_host import open_standin, start_copy, wave_changes
 
+from driver.errors import InfrastructureError
 from tb.sim.plan import OWN_STANDARD, compile_flags_of
 from tb.sim.spec import SIM_FOLDER, variant_named
 from tb.sim.toolchain import find_compiler, find_verilator
@@ -50,6 +51,15 @@ def test_one_build_writes_the_same_waves_in_both_formats(tmp_path: Path) -> None
     assert len(vcd) > 50
     assert sum(map(len, vcd.values())) > 2 * (END - FIRST)
     assert vcd == fst
+
+
+@pytest.mark.parametrize(
+    ("name", "said"), [("waves.vcd", "cannot write waves"), ("waves.fst", "FST_CHECK")]
+)
+def test_waves_that_a_full_disk_cuts_off_are_an_error(tmp_path: Path, name: str, said: str) -> None:
+    (tmp_path / name).symlink_to("/dev/full")
+    with pytest.raises(InfrastructureError, match=said):
+        record(tmp_path / name)
 
 
 def blocks(data: bytes) -> Iterator[tuple[int, bytes]]:

@@ -259,7 +259,7 @@ class RtlBackend:
     ) -> None:
         """Record cycles [first, end) into `path`; once per process, in a build with waves."""
         self.simulator.request(
-            Verb.WAVES, first_cycle, end_cycle, payload=str(path.resolve()).encode()
+            Verb.WAVES, first_cycle, end_cycle, payload=str(path.absolute()).encode()
         )
 
     def stop_waves(self) -> None:

@@ -109,7 +109,7 @@ def _command(run: CocotbRun, descriptor: int) -> list[str]:
     command = [str(run.binary), f"--shared-fd={descriptor}", f"--parent={os.getpid()}"]
     command += ["+verilator+rand+reset+2", f"+verilator+seed+{run.seed % _SEEDS + 1}"]
     if run.waves:
-        command.append(f"--waves={(run.folder / run.waves).resolve()}")
+        command.append(f"--waves={(run.folder / run.waves).absolute()}")
         command += [f"--waves-from={run.waves_window[0]}", f"--waves-to={run.waves_window[1]}"]
     return [*command, *run.arguments]
 
