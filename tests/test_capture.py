@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import random
 import subprocess
 import sys
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -269,6 +271,29 @@ def test_equal_seeds_give_equal_dropout_and_the_callers_generator_goes_on() -> N
     hashes = [capture(model, torch.ones(64), name="d", seed=s).hash for s in (1, 1, 2)]
     assert hashes[0] == hashes[1] != hashes[2]
     assert torch.equal(torch.rand(3), expected_next)
+
+
+def test_equal_seeds_give_equal_random_numbers_of_numpy_and_python() -> None:
+    class Drawing(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x * float(np.random.rand(1)[0]) + random.random()
+
+    hashes = []
+    for seed in (1, 1, 2):
+        hashes.append(capture(Drawing(), torch.ones(3), name="d", seed=seed).hash)
+        np.random.rand(1)
+        random.random()
+    assert hashes[0] == hashes[1] != hashes[2]
+
+
+def test_an_output_given_twice_is_two_outputs() -> None:
+    class Twice(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            y = x + 1
+            return y, y
+
+    outputs = capture(Twice(), torch.ones(3), name="twice").document.outputs
+    assert len(outputs) == 2 and outputs[0] == outputs[1]
 
 
 def test_settings_and_hooks_are_gone_afterwards_even_if_the_model_raises() -> None:

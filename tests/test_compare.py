@@ -96,6 +96,10 @@ def test_what_is_worse_is_said(after: RunResult, said: str) -> None:
     assert f"WORSE lenet, seed 1, small: {said}" in text
 
 
+def test_less_compared_is_worse_on_any_configuration() -> None:
+    assert worse(run(BEFORE.ops[0], config="default")).startswith("256 elements less compared")
+
+
 def test_bits_that_a_repair_changes_are_not_worse() -> None:
     broken = run(row(0, **FAILED), digest="b" * 64)
     assert not worse(run(row(0)), before=broken)

@@ -88,6 +88,20 @@ def test_resume_runs_only_the_shards_that_are_missing(tmp_path: Path) -> None:
     assert result_hash(again.result) == result_hash(whole.result)
 
 
+def test_a_result_that_was_changed_behind_its_shard_is_not_taken(tmp_path: Path) -> None:
+    _run(_spec(tmp_path), ShardOptions(2, 1))
+    for item_result in item_results(tmp_path):
+        last = item_result.last
+        assert last is not None
+        found = last.artefact(RESULT_FILE)
+        assert found is not None
+        with Store.open(tmp_path) as store:
+            path = store.path(found.path)
+        path.write_text(path.read_text().replace('"seed": 1', '"seed": 1 '))
+    with pytest.raises(InputError, match="what its shard left, or a new run"):
+        _run(_spec(tmp_path), ShardOptions(None, 1, resume=True))
+
+
 @pytest.mark.parametrize(
     ("change", "how", "expected"),
     [

@@ -39,7 +39,9 @@ class WrongBackend(CmodelBackend):
     def _execute(self, packet: bytes, seq: int) -> ErrorCode:
         code = super()._execute(packet, seq)
         destination = int.from_bytes(packet[24:32], "little")
-        self.memory[destination + self._wrong_by] ^= 0x40
+        at = destination + self._wrong_by
+        self.memory[at] ^= 0x40
+        self._record_pages.add(at // 4096 * 4096)
         return code
 
 
@@ -73,6 +75,13 @@ def test_a_byte_outside_the_result_is_found(config: HwConfig) -> None:
     pair = DevicePair(config, CmodelBackend(config), WrongBackend(config, 5 * 3 * 4 + 2))
     result = pair.run(case(), seed=0)
     assert result.stray == (result_of(result).address + 5 * 3 * 4 + 2,)
+
+
+def test_a_byte_on_a_page_that_the_cmodel_left_alone_is_found(config: HwConfig) -> None:
+    far = 16 * 4096
+    pair = DevicePair(config, CmodelBackend(config), WrongBackend(config, far))
+    result = pair.run(case(), seed=0)
+    assert result.stray == (result_of(result).address + far,)
 
 
 def test_what_one_op_got_wrong_is_not_held_against_the_next(config: HwConfig) -> None:
