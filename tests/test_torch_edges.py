@@ -68,7 +68,18 @@ def integer_addmm(device: str, beta: int) -> Tensor:
     return torch.addmm(added, left, right, beta=beta)
 
 
+def normalised(device: str, rows: int) -> Tensor:
+    """A batch norm's results and running statistics, those of one row without a variance."""
+    mean, variance = torch.zeros(3, device=device), torch.ones(3, device=device)
+    weight, bias = counted(device, 3), counted(device, 3)
+    found = torch.native_batch_norm(
+        counted(device, rows, 3), weight, bias, mean, variance, True, 0.1, 1e-5
+    )
+    return torch.cat([x.cpu().flatten() for x in (*found, mean, variance)])
+
+
 PROGRAMS: dict[str, Program] = {
+    **{f"a batch of {n}": lambda d, n=n: normalised(d, n) for n in (1, 2)},
     **{f"an image of {n} rows": lambda d, n=n: convolved(d, n, 5) for n in (1, 2, 3)},
     **{f"an image of {n} columns": lambda d, n=n: convolved(d, 5, n) for n in (1, 2)},
     **{f"padding row {n}": lambda d, n=n: embedded(d, n) for n in (0, 3, -1)},

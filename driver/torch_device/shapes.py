@@ -125,7 +125,7 @@ def _made_on(
     device: str, arrived: ArrivingOp, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Any:
     """What the op returns for arguments without contents, on torch's device for shapes; on the CPU
-    where that fails for empty tensors, of which some of its formulas divide by the size."""
+    where that fails for empty tensors, or as some of its formulas divide by a size less 1."""
     places = zip(args, arrived.op._schema.arguments, strict=False)
     given = [
         _number(value)
@@ -136,9 +136,10 @@ def _made_on(
     named = {name: _without_contents(value, device) for name, value in kwargs.items()}
     try:
         return arrived.op(*given, **named)
-    except (ZeroDivisionError, RuntimeError, TypeError):
+    except (ZeroDivisionError, RuntimeError, TypeError) as error:
         tensors = [x for x in (*args, *kwargs.values()) if isinstance(x, torch.Tensor)]
-        if device == "cpu" or any(x.numel() for x in tensors if x.dim()):
+        empty = not any(x.numel() for x in tensors if x.dim())
+        if device == "cpu" or not (empty or isinstance(error, ZeroDivisionError)):
             raise
         return _made_on("cpu", arrived, args, kwargs)
 

@@ -267,4 +267,20 @@ CTRL: tuple[Mutant, ...] = (
     Mutant(
         "npu_ctrl_status.sv", "if («soft_reset_i»)  ", "soft_reset_i && !in_error_i", "not busy"
     ),
+    # the upper words of addresses, and what a reset drops
+    *(
+        Mutant(
+            "npu_csr_wrap.sv",
+            "records_o[1].base         = {«hwif_out.CPL1_BASE_HI.addr.value»",
+            f"hwif_out.{other}_BASE_HI.addr.value",
+            "the ring is empty",
+        )
+        for other in ("RING1", "CPL")
+    ),
+    Mutant(
+        "npu_cmd_issue.sv",
+        "pushed || (state_q == FAILED && «!drop»)",
+        "1'b1",
+        "did not start before the reset",
+    ),
 )

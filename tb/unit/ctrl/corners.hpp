@@ -186,6 +186,14 @@ class Corners {
     constexpr uint32_t kLast = 2;
     const QueuePlaces& places = kQueues[queue];
     const uint32_t head = (1u << log2_slots) - kLast;
+    // The records stay where they are while the ring moves: their upper word is neither its own nor
+    // that of the other queue's records.
+    c.d_.write(places.records_lo, uint32_t(places.records));
+    c.d_.write(places.records_lo + 4, uint32_t(places.records >> 32));
+    c.d_.write(places.records_control, enabled_ring(4));
+    const QueuePlaces& other = kQueues[1 - queue];
+    c.d_.write(other.records_control, disabled_ring(0));
+    c.d_.write(other.records_lo + 4, 0);
     c.d_.write(places.control, disabled_ring(log2_slots));
     c.d_.write(places.tail, head);
     c.session_.push(kUnknown);

@@ -153,6 +153,25 @@ void soft_reset(uint64_t seed) {
   std::printf("soft reset  ok, 40 times\n");
 }
 
+// A packet whose checks fail after a soft reset was asked for leaves no record.
+void reset_during_checks(uint64_t seed) {
+  Device device(seed);
+  Session session(device);
+  device.memory.put(kDescriptors, Descriptor{kData, 0, 0, {}, {}, 0});  // of rank 0
+  device.memory.put(kRecords, Completion{});
+  session.append({uint32_t(Opcode::kCopy), kSrc1DescMask, kDescriptors, 0, kData, {}});
+  device.on_read = [&](uint64_t) { device.read_delay = 2000; };  // the descriptor comes late
+  const uint64_t lines = device.lines_read;
+  session.ring_doorbell();
+  device.until("the descriptor is asked for", [&] { return device.lines_read == lines + 2; });
+  device.write(csr::kCtrl, csr::kCtrlSoftResetMask);
+  device.until("soft reset ends", [&] { return device.read(csr::kCtrl) == 0; });
+  for (unsigned i = 0; i < 300; ++i) device.tick();
+  check(device.memory.get<Completion>(kRecords).status == 0,
+        "a record of a packet that did not start before the reset");
+  std::printf("soft reset  ok, during checks\n");
+}
+
 // Operands that end just inside the memory, and just outside, of every type; the same below it.
 void edges(uint64_t seed) {
   Device device(seed);
@@ -302,6 +321,7 @@ int main(int argc, char** argv) {
     registers(seed);
     queues(seed);
     soft_reset(seed);
+    reset_during_checks(seed);
     edges(seed);
     Corners::all(seed);
     SameCycle same_cycle(seed);
