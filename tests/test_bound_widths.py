@@ -15,7 +15,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 from golden.bounds.expectation import Expectation
 from golden.calls import OpCall, answers
@@ -76,7 +75,6 @@ def test_no_bound_is_wider_or_narrower_than_recorded() -> None:
 
 
 if __name__ == "__main__":
-    torch.set_num_threads(1)
     made = {op: widths(op) for op in sorted(SAMPLES)}
     lines = ",\n".join(f' "{op}": {json.dumps(found)}' for op, found in made.items())
     WIDTHS.write_text(f"{{\n{lines}\n}}\n", encoding="utf-8")

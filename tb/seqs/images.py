@@ -120,7 +120,10 @@ _ONE_SOURCE = replace(
 """It could reduce: no other field forbids it."""
 _THREE_RESULTS = replace(
     _ONE_SOURCE,
-    code=tuple(Instruction(MicroOp.MOV, dst, OPERAND_SRC) for dst in (0, *range(16, 19))),
+    code=tuple(
+        Instruction(MicroOp.MOV, dst, OPERAND_SRC)
+        for dst in (0, *(DST_RESULT + n for n in range(3)))
+    ),
     results=3,
 )
 """As many as a program can have: there is no bit for the one behind the last."""
@@ -188,7 +191,9 @@ IMAGE_BREAKS: dict[str, ImageBreak] = {
         f"reduction {number} of what could reduce": ImageBreak({_REDUCTION: number}, 0, _ONE_SOURCE)
         for number in (len(Reduce), len(Reduce) + 1, 0x81)
     },
-    "dst behind three results": ImageBreak({WORD_BYTES + 1: 19}, program=_THREE_RESULTS),
+    "dst behind three results": ImageBreak(
+        {WORD_BYTES + 1: DST_RESULT + 3}, program=_THREE_RESULTS
+    ),
     "a line too many": ImageBreak({}, lines=1),
     "a reduction of no source": ImageBreak({_REDUCTION: Reduce.FADD.value}, program=_NO_SOURCE),
 }
